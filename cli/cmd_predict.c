@@ -6,6 +6,7 @@
 #include "cli/predict.h"
 #include "tissue/quality.h"
 #include "train/score_recordings.h"
+#include "train/score_texts.h"
 
 #define AT(field) offsetof(struct predict_args, field)
 

@@ -3,8 +3,9 @@
 #include "base/json.h"
 #include "cli/predict.h"
 #include "train/score_recordings.h"
+#include "train/score_texts.h"
 
-static void print_json(FILE *stream, const char *what, const struct score_texts_result *result)
+static void print_json(FILE *stream, const char *what, const struct score_table_result *result)
 {
     struct json_out json;
     json_out_begin(&json, stream);
@@ -20,8 +21,8 @@ static void print_json(FILE *stream, const char *what, const struct score_texts_
 bool predict_texts(struct app *app, const struct predict_args *given, char *const *tables,
                    int n_tables, struct err *err)
 {
-    struct score_texts_result result = { 0 };
-    struct score_texts_request request = { .model = given->models.items[0],
+    struct score_table_result result = { 0 };
+    struct score_table_request request = { .model = given->models.items[0],
                                            .table = tables[0],
                                            .folder = given->output,
                                            .overwrite = given->overwrite };
@@ -32,7 +33,8 @@ bool predict_texts(struct app *app, const struct predict_args *given, char *cons
                        what);
     if (given->cluster.on > 0)
         return err_set(err, ERR_USAGE, "--on: a table of %s is scored on this computer", what);
-    if (!(heard ? score_recordings_run : score_texts_run)(&request, &app->ctx, &result, err))
+    if (!score_table_run(heard ? &score_recordings : &score_texts, &request, &app->ctx, &result,
+                         err))
         return false;
     if (result.cut > 0)
         console_note(app->ctx.console, "%lld of %lld %s were longer than the model takes%s",

@@ -116,11 +116,11 @@ static bool write_page(const struct word_session *s, const struct word_subject *
 static bool explain_row(struct word_session *s, size_t row, struct word_result *out,
                         struct err *err)
 {
-    const char *text = csv_cell(&s->table, row, s->columns.text);
+    const char *text = csv_cell(&s->table, row, s->columns.sample);
     struct word_weights found = { 0 };
     char number[24], line[32];
     snprintf(line, sizeof line, "line %d", s->table.lines[row]);
-    if (!text_check(&s->table, row, s->columns.text, err))
+    if (!text_check(&s->table, row, s->columns.sample, err))
         return false;
     if (!word_weights_make(s->probe, &s->model, text, s->methods, s->class_index, &found, err)) {
         err_prefix(err, line);
@@ -143,13 +143,19 @@ static bool explain_row(struct word_session *s, size_t row, struct word_result *
     return ok;
 }
 
+static bool find_columns(struct word_session *s, struct err *err)
+{
+    const struct score_names names = score_texts_names(&s->model.config);
+    return score_columns_find(&s->table, &names, &s->columns, err);
+}
+
 static bool open_session(struct word_session *s, const struct ctx *ctx, struct err *err)
 {
     const struct word_request *request = s->request;
     return read_methods(request->methods, &s->methods, err) &&
            csv_read(request->table, &s->table, err) &&
            text_model_open(request->model, TEXT_PROBE_BATCH, &s->model, err) &&
-           score_columns_find(&s->table, &s->model.config.text, &s->columns, err) &&
+           find_columns(s, err) &&
            read_class(&s->model.config, request->class_name, &s->class_index, err) &&
            text_probe_new(&s->model, request->steps, pool_workers(ctx->pool), &s->probe, err) &&
            ((s->pages = text_format("%s/texts", request->folder)) ||

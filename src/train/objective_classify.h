@@ -20,4 +20,14 @@ void classify_free(struct learning *learning);
 /* Outputs of a network for n classes -> scores, and back; independent: a sigmoid of each. */
 void classify_scores(const float *outputs, int64_t n, bool independent, double *scores);
 void classify_outputs(const double *scores, int64_t n, bool independent, float *outputs);
+
+/* What all classifiers have in common, whatever they take; not the name, takes, feeds, build and
+ * describe. */
+#define OBJECTIVE_OF_CLASSES                                                                       \
+    .truth = TRUTH_LABELS, .output = "logits", .losses = classify_losses,                          \
+    .measures = classes_measures, .n_measures = CLASSES_N_MEASURES, .plots = classes_plots,        \
+    .monitor = "auc", .mode = PLAN_TRAIN, .test = true, .settle = classify_settle,                 \
+    .inputs = classify_inputs, .loss = classify_loss, .keep = classify_keep,                       \
+    .predict = classify_predict, .restore = classify_restore, .judge = classes_judge,              \
+    .write = classes_write, .free = classify_free
 #endif

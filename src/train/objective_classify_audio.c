@@ -24,27 +24,10 @@ static const struct objective_feed audio_feeds[] = { { "frames", "input", false 
                                                      { 0 } };
 
 const struct objective objective_classify_audio = {
+    OBJECTIVE_OF_CLASSES,
     .name = "classify_audio",
     .takes = "tables of recordings with labels (CSV, WAV)",
-    .truth = TRUTH_LABELS,
     .feeds = audio_feeds,
-    .output = "logits",
-    .losses = classify_losses,
-    .measures = classes_measures,
-    .n_measures = CLASSES_N_MEASURES,
-    .plots = classes_plots,
-    .monitor = "auc",
-    .mode = PLAN_TRAIN,
-    .test = true,
-    .settle = classify_settle,
-    .inputs = classify_inputs,
     .build = audio_build,
-    .loss = classify_loss,
-    .keep = classify_keep,
-    .predict = classify_predict,
-    .restore = classify_restore,
-    .judge = classes_judge,
-    .write = classes_write,
     .describe = audio_describe,
-    .free = classify_free,
 };

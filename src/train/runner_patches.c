@@ -397,71 +397,27 @@ static void patches_remark(const struct runner *runner)
                      (double)room_peak() / 1e6);
 }
 
+/* What all runners of batches have in common, whatever their samples are. */
+#define RUNNER_OF_BATCHES                                                                          \
+    .batch = config_micro_batch, .step_batches = config_micro_batches, .open = patches_open,       \
+    .free = patches_free, .n_batches = patches_n_batches, .begin = patches_begin,                  \
+    .end = patches_end, .next = patches_next, .waited_s = patches_waited_s, .use = patches_use,    \
+    .gradient = patches_gradient, .backward = patches_backward, .step = runner_step,               \
+    .tell = patches_tell, .record = patches_record, .remark = patches_remark
+
 const struct runner_kind runner_patches = {
-    .samples = "patches",
-    .batch = config_micro_batch,
-    .step_batches = config_micro_batches,
-    .look = patches_look,
-    .describe = patches_describe,
-    .open = patches_open,
-    .free = patches_free,
-    .n_batches = patches_n_batches,
-    .begin = patches_begin,
-    .end = patches_end,
-    .next = patches_next,
-    .waited_s = patches_waited_s,
-    .use = patches_use,
+    RUNNER_OF_BATCHES,          .samples = "patches",
+    .look = patches_look,       .describe = patches_describe,
     .forward = patches_forward,
-    .gradient = patches_gradient,
-    .backward = patches_backward,
-    .step = runner_step,
-    .tell = patches_tell,
-    .record = patches_record,
-    .remark = patches_remark,
 };
 
 const struct runner_kind runner_texts = {
-    .samples = "texts",
-    .batch = config_micro_batch,
-    .step_batches = config_micro_batches,
-    .look = texts_look,
-    .describe = texts_describe,
-    .open = patches_open,
-    .free = patches_free,
-    .n_batches = patches_n_batches,
-    .begin = patches_begin,
-    .end = patches_end,
-    .next = patches_next,
-    .waited_s = patches_waited_s,
-    .use = patches_use,
-    .forward = texts_forward,
-    .gradient = patches_gradient,
-    .backward = patches_backward,
-    .step = runner_step,
-    .tell = patches_tell,
-    .record = patches_record,
-    .remark = patches_remark,
+    RUNNER_OF_BATCHES,          .samples = "texts",       .look = texts_look,
+    .describe = texts_describe, .forward = texts_forward,
 };
 
 const struct runner_kind runner_recordings = {
-    .samples = "recordings",
-    .batch = config_micro_batch,
-    .step_batches = config_micro_batches,
-    .look = recordings_look,
-    .describe = recordings_describe,
-    .open = patches_open,
-    .free = patches_free,
-    .n_batches = patches_n_batches,
-    .begin = patches_begin,
-    .end = patches_end,
-    .next = patches_next,
-    .waited_s = patches_waited_s,
-    .use = patches_use,
+    RUNNER_OF_BATCHES,          .samples = "recordings",
+    .look = recordings_look,    .describe = recordings_describe,
     .forward = patches_forward,
-    .gradient = patches_gradient,
-    .backward = patches_backward,
-    .step = runner_step,
-    .tell = patches_tell,
-    .record = patches_record,
-    .remark = patches_remark,
 };

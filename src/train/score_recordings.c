@@ -2,7 +2,6 @@
 #include "train/score_recordings.h"
 #include <stdlib.h>
 #include <string.h>
-#include "base/csv.h"
 #include "base/file.h"
 #include "base/pool.h"
 #include "base/text.h"
@@ -13,7 +12,6 @@
 #include "net/zoo/zoo.h"
 #include "train/dataset_origin.h"
 #include "train/dataset_recordings.h"
-#include "train/score_table.h"
 
 enum { BATCH = 8 };
 
@@ -36,8 +34,9 @@ bool score_recordings_takes(const char *model)
     return takes;
 }
 
-static void close_model(struct audio_model *m)
+static void close_model(void *state)
 {
+    struct audio_model *m = state;
     plan_free(m->plan);
     graph_free(m->graph);
     mel_free(m->mel);
@@ -78,9 +77,9 @@ static bool open_network(const char *weights, const struct ctx *ctx, struct audi
     return ok;
 }
 
-static bool open_model(const char *model, const struct ctx *ctx, struct audio_model *m,
-                       struct err *err)
+static bool open_model(void *state, const char *model, const struct ctx *ctx, struct err *err)
 {
+    struct audio_model *m = state;
     char *card = file_beside(model, "config.json");
     char *weights = file_is_folder(model) ? file_beside(model, "model.safetensors") : strdup(model);
     bool ok = (card && weights) || err_memory(err, "the model");
@@ -91,21 +90,15 @@ static bool open_model(const char *model, const struct ctx *ctx, struct audio_mo
     return ok;
 }
 
-static bool find_columns(const struct csv *csv, const struct model_audio *audio, int *file,
-                         struct score_table_row *out, struct err *err)
+static const struct model_config *config_of(const void *state)
 {
-    *file = csv_column(csv, audio->column);
-    out->csv = csv;
-    out->label = audio->label ? csv_column(csv, audio->label) : -1;
-    out->id = audio->id ? csv_column(csv, audio->id) : -1;
-    if (*file < 0)
-        return err_set(err, ERR_USAGE,
-                       "%s: no column '%s', which had the files in the model's training; rename "
-                       "the column that has them",
-                       csv->path, audio->column);
-    return out->id >= 0 || !audio->id ||
-           err_set(err, ERR_USAGE, "%s: no column '%s', which is the id (data.id)", csv->path,
-                   audio->id);
+    return &((const struct audio_model *)state)->config;
+}
+
+static struct score_names names_of(const void *state)
+{
+    const struct model_audio *audio = &config_of(state)->audio;
+    return (struct score_names){ "files", audio->column, audio->label, audio->id };
 }
 
 /* The inputs of slot i of a batch. */
@@ -130,62 +123,25 @@ static bool fill_slot(struct audio_model *m, const struct csv *csv, int column, 
     return ok;
 }
 
-static bool score_rows(struct audio_model *m, const struct csv *csv, const struct ctx *ctx,
-                       FILE *stream, struct score_texts_result *result, struct err *err)
+static const float *run(void *state, const struct csv *csv, int column, size_t first, int64_t n,
+                        struct score_table_result *result, struct err *err)
 {
-    struct score_table_row at;
-    int column;
-    int64_t classes = m->config.num_classes;
-    double *scores = calloc((size_t)classes, sizeof *scores);
-    bool ok = (scores || err_memory(err, "scores")) &&
-              find_columns(csv, &m->config.audio, &column, &at, err);
-    if (ok)
-        score_table_header(stream, &m->config);
-    for (size_t first = 0; ok && first < csv->n_rows; first += BATCH) {
-        size_t end = first + BATCH < csv->n_rows ? first + BATCH : csv->n_rows;
-        ok = !ctx_stopped(ctx) || err_stopped(err);
-        for (int64_t i = 0; ok && i < BATCH; i++) { /* a batch that is not full: its first again */
-            bool cut, real = first + (size_t)i < end;
-            ok = fill_slot(m, csv, column, real ? first + (size_t)i : first, i, &cut, err);
-            result->cut += ok && real && cut;
-        }
-        ok = ok && plan_forward(m->plan, err);
-        for (at.row = first; ok && at.row < end; at.row++)
-            score_table_write(stream, &m->config, &at,
-                              plan_output(m->plan, 0) + (int64_t)(at.row - first) * classes, scores,
-                              result);
+    struct audio_model *m = state;
+    for (int64_t i = 0; i < BATCH; i++) { /* a batch that is not full: its first again */
+        bool cut;
+        if (!fill_slot(m, csv, column, first + (size_t)(i < n ? i : 0), i, &cut, err))
+            return NULL;
+        result->cut += i < n && cut;
     }
-    free(scores);
-    return ok;
+    return plan_forward(m->plan, err) ? plan_output(m->plan, 0) : NULL;
 }
 
-/* Scores to the file, which is complete or not there. */
-static bool write_scores(struct audio_model *m, const struct csv *csv, const struct ctx *ctx,
-                         const char *path, struct score_texts_result *out, struct err *err)
-{
-    struct file_out file;
-    if (!file_out_open(&file, path, err))
-        return false;
-    if (score_rows(m, csv, ctx, file.stream, out, err))
-        return file_out_commit(&file, err);
-    file_out_discard(&file);
-    return false;
-}
-
-bool score_recordings_run(const struct score_texts_request *request, const struct ctx *ctx,
-                          struct score_texts_result *out, struct err *err)
-{
-    struct audio_model m = { 0 };
-    struct csv csv = { 0 };
-    char *path = text_format("%s/scores.csv", request->folder);
-    bool ok = path || err_memory(err, "the scores");
-    *out = (struct score_texts_result){ 0 };
-    if (ok && file_exists(path) && !request->overwrite)
-        ok = err_set(err, ERR_USAGE, "%s: exists; pass --overwrite to replace it", path);
-    ok = ok && csv_read(request->table, &csv, err) && open_model(request->model, ctx, &m, err) &&
-         file_make_folder(request->folder, err) && write_scores(&m, &csv, ctx, path, out, err);
-    csv_free(&csv);
-    close_model(&m);
-    free(path);
-    return ok;
-}
+const struct score_kind score_recordings = {
+    .bytes = sizeof(struct audio_model),
+    .batch = BATCH,
+    .open = open_model,
+    .close = close_model,
+    .config = config_of,
+    .names = names_of,
+    .run = run,
+};

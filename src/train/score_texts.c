@@ -2,13 +2,9 @@
 #include "train/score_texts.h"
 #include <stdlib.h>
 #include <string.h>
-#include "base/csv.h"
-#include "base/file.h"
 #include "base/pool.h"
-#include "base/text.h"
 #include "net/graph/transform.h"
 #include "train/dataset_origin.h"
-#include "train/score_table.h"
 #include "train/text_model.h"
 #include "train/text_windows.h"
 
@@ -27,16 +23,18 @@ bool score_texts_takes(const char *model)
     return text_model_is(model);
 }
 
-static void close_scorer(struct scorer *m)
+static void close_scorer(void *state)
 {
+    struct scorer *m = state;
     plan_free(m->plan);
     graph_free(m->graph);
     free(m->outputs);
     text_model_close(&m->model);
 }
 
-static bool open_scorer(const char *model, const struct ctx *ctx, struct scorer *m, struct err *err)
+static bool open_scorer(void *state, const char *model, const struct ctx *ctx, struct err *err)
 {
+    struct scorer *m = state;
     struct plan_options how = { .mode = PLAN_INFER, .threads = pool_workers(ctx->pool) };
     if (!text_model_open(model, BATCH, &m->model, err))
         return false;
@@ -46,24 +44,24 @@ static bool open_scorer(const char *model, const struct ctx *ctx, struct scorer 
            plan_new(m->graph, &how, &m->plan, err);
 }
 
-bool score_columns_find(const struct csv *csv, const struct model_text *text,
-                        struct score_columns *out, struct err *err)
+static const struct model_config *config_of(const void *state)
 {
-    out->text = csv_column(csv, text->text);
-    out->label = text->label ? csv_column(csv, text->label) : -1;
-    out->id = text->id ? csv_column(csv, text->id) : -1;
-    if (out->text < 0)
-        return err_set(err, ERR_USAGE,
-                       "%s: no column '%s', which had the texts in the model's training; rename "
-                       "the column that has them",
-                       csv->path, text->text);
-    return out->id >= 0 || !text->id ||
-           err_set(err, ERR_USAGE, "%s: no column '%s', which is the id (data.id)", csv->path,
-                   text->id);
+    return &((const struct scorer *)state)->model.config;
 }
 
-/* The outputs for up to BATCH rows from `first` on. */
-static bool run_batch(struct scorer *m, const struct csv *csv, int column, size_t first,
+struct score_names score_texts_names(const struct model_config *config)
+{
+    const struct model_text *text = &config->text;
+    return (struct score_names){ "texts", text->text, text->label, text->id };
+}
+
+static struct score_names names_of(const void *state)
+{
+    return score_texts_names(config_of(state));
+}
+
+/* The outputs for n rows from `first` on. */
+static bool run_batch(struct scorer *m, const struct csv *csv, int column, size_t first, int64_t n,
                       struct err *err)
 {
     const struct model_config *config = &m->model.config;
@@ -73,12 +71,12 @@ static bool run_batch(struct scorer *m, const struct csv *csv, int column, size_
                                 .batch = BATCH,
                                 .classes = config->num_classes,
                                 .independent = config->independent };
-    const char *texts[BATCH];
-    int64_t n = 0, at;
-    for (size_t row = first; row < csv->n_rows && n < BATCH; row++) {
-        if (!text_check(csv, row, column, err))
+    const char *texts[BATCH] = { 0 };
+    int64_t at;
+    for (int64_t i = 0; i < n; i++) {
+        if (!text_check(csv, first + (size_t)i, column, err))
             return false;
-        texts[n++] = csv_cell(csv, row, column);
+        texts[i] = csv_cell(csv, first + (size_t)i, column);
     }
     if (text_windows_run(&how, texts, n, m->outputs, &at, err))
         return true;
@@ -89,7 +87,7 @@ static bool run_batch(struct scorer *m, const struct csv *csv, int column, size_
     return err_prefix(err, csv->path);
 }
 
-static bool count_cut(const struct scorer *m, const char *text, struct score_texts_result *result,
+static bool count_cut(const struct scorer *m, const char *text, struct score_table_result *result,
                       struct err *err)
 {
     struct token_ids ids = { 0 };
@@ -99,59 +97,23 @@ static bool count_cut(const struct scorer *m, const char *text, struct score_tex
     return ok;
 }
 
-static bool score_rows(struct scorer *m, const struct csv *csv, const struct ctx *ctx, FILE *stream,
-                       struct score_texts_result *result, struct err *err)
+static const float *run(void *state, const struct csv *csv, int column, size_t first, int64_t n,
+                        struct score_table_result *result, struct err *err)
 {
-    struct score_columns columns;
-    int64_t classes = m->model.config.num_classes;
-    double *scores = calloc((size_t)classes, sizeof *scores);
-    bool ok = (scores || err_memory(err, "scores")) &&
-              score_columns_find(csv, &m->model.config.text, &columns, err);
+    struct scorer *m = state;
+    bool ok = run_batch(m, csv, column, first, n, err);
+    for (int64_t i = 0; ok && i < n; i++)
+        ok = count_cut(m, csv_cell(csv, first + (size_t)i, column), result, err);
     result->windows = m->model.sequence.rule == SEQUENCE_WINDOWS;
-    if (ok)
-        score_table_header(stream, &m->model.config);
-    for (size_t first = 0; ok && first < csv->n_rows; first += BATCH) {
-        size_t end = first + BATCH < csv->n_rows ? first + BATCH : csv->n_rows;
-        ok = (!ctx_stopped(ctx) || err_set(err, ERR_STOPPED, "stopped")) &&
-             run_batch(m, csv, columns.text, first, err);
-        for (size_t row = first; ok && row < end; row++) {
-            struct score_table_row at = { csv, row, columns.label, columns.id };
-            score_table_write(stream, &m->model.config, &at,
-                              m->outputs + (int64_t)(row - first) * classes, scores, result);
-            ok = count_cut(m, csv_cell(csv, row, columns.text), result, err);
-        }
-    }
-    free(scores);
-    return ok;
+    return ok ? m->outputs : NULL;
 }
 
-/* Scores to the file, which is complete or not there. */
-static bool write_scores(struct scorer *m, const struct csv *csv, const struct ctx *ctx,
-                         const char *path, struct score_texts_result *out, struct err *err)
-{
-    struct file_out file;
-    if (!file_out_open(&file, path, err))
-        return false;
-    if (score_rows(m, csv, ctx, file.stream, out, err))
-        return file_out_commit(&file, err);
-    file_out_discard(&file);
-    return false;
-}
-
-bool score_texts_run(const struct score_texts_request *request, const struct ctx *ctx,
-                     struct score_texts_result *out, struct err *err)
-{
-    struct scorer m = { 0 };
-    struct csv csv = { 0 };
-    char *path = text_format("%s/scores.csv", request->folder);
-    bool ok = path || err_memory(err, "the scores");
-    *out = (struct score_texts_result){ 0 };
-    if (ok && file_exists(path) && !request->overwrite)
-        ok = err_set(err, ERR_USAGE, "%s: exists; pass --overwrite to replace it", path);
-    ok = ok && csv_read(request->table, &csv, err) && open_scorer(request->model, ctx, &m, err) &&
-         file_make_folder(request->folder, err) && write_scores(&m, &csv, ctx, path, out, err);
-    csv_free(&csv);
-    close_scorer(&m);
-    free(path);
-    return ok;
-}
+const struct score_kind score_texts = {
+    .bytes = sizeof(struct scorer),
+    .batch = BATCH,
+    .open = open_scorer,
+    .close = close_scorer,
+    .config = config_of,
+    .names = names_of,
+    .run = run,
+};
