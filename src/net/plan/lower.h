@@ -22,7 +22,7 @@ bool lower_winograd_data(struct plan_node *pn, struct err *err);
 /* The same for the gradients of the weights and the bias. */
 bool lower_winograd_weights_takes(const struct plan_node *pn);
 bool lower_winograd_weights(struct plan_node *pn, struct err *err);
-/* lower_gradient.c: the gradients of weights and bias by direct sums, with the layouts that the
+/* lower_gradient.c: the gradients of weights and bias by our own kernels, with the layouts that the
  * forward pass has. Whether to use them, and the step. */
 bool lower_gradient_takes_conv(const struct plan_node *pn, enum layout in, enum layout out);
 bool lower_gradient_conv(struct plan_node *pn, enum layout in, struct err *err);
@@ -63,7 +63,7 @@ enum layout lower_norm_layout(const struct plan_node *pn);
 /* lower_group_norm.c */
 bool lower_group_norm_forward(struct plan_node *pn, struct err *err);
 bool lower_group_norm_backward(struct plan_node *pn, struct err *err);
-/* dnnl_simple.c: gelu, sigmoid, tanh; softmax */
+/* dnnl_simple.c: gelu by tanh, sigmoid, tanh; softmax */
 bool lower_activation_forward(struct plan_node *pn, struct err *err);
 bool lower_activation_backward(struct plan_node *pn, struct err *err);
 bool lower_softmax_forward(struct plan_node *pn, struct err *err);
