@@ -47,11 +47,9 @@ CURVE EACH_NAME(curve_gelu)(eight v)
     return 0.5f * v * (1.0f + EACH_NAME(curve_erf)(v * 0.70710678f));
 }
 
-/* The slope of gelu, to 5e-7; beyond +-13 it is that of +-13, which is 1 or 0. */
+/* The slope of gelu. */
 CURVE EACH_NAME(curve_gelu_slope)(eight v)
 {
-    v = EIGHT_WHERE(v > 13.0f, EIGHT_ALL(13.0f), v);
-    v = EIGHT_WHERE(v < -13.0f, EIGHT_ALL(-13.0f), v);
     eight density = EACH_NAME(curve_exp)(-0.5f * v * v) * 0.39894228f;
     return 0.5f * (1.0f + EACH_NAME(curve_erf)(v * 0.70710678f)) + v * density;
 }

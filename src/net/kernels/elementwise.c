@@ -2,7 +2,6 @@
 #include "net/kernels/elementwise.h"
 #include <string.h>
 #include "base/divide.h"
-#include "net/kernels/eight.h"
 #include "net/kernels/wide.h"
 
 #define LOOPS "net/kernels/elementwise_loops.h"

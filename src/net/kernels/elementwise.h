@@ -17,8 +17,6 @@ enum elementwise {
     EW_ADD_RELU,   /* max(a + b, 0) */
     EW_SILU,       /* a / (1 + e^-a) */
     EW_SILU_BACK,  /* a is the gradient, b the input */
-    EW_GELU,       /* a (1 + erf(a / sqrt 2)) / 2 */
-    EW_GELU_BACK,  /* a is the gradient, b the input */
     EW_KINDS
 };
 

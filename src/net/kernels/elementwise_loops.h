@@ -1,7 +1,5 @@
 /* elementwise_loops.h: included once for each instruction set with EACH_TARGET and EACH_NAME(name).
  */
-#include "net/kernels/curves.h"
-
 #define ROW(name, expression)                                                                      \
     static EACH_TARGET void EACH_NAME(name)(int64_t count, const float *a, const float *b,         \
                                             float *out, struct elementwise_args args)              \
@@ -71,38 +69,6 @@ static EACH_TARGET void EACH_NAME(row_silu_back)(int64_t count, const float *a, 
     }
 }
 
-/* Rows of eight floats, and what is left of them likewise. */
-static EACH_TARGET void EACH_NAME(row_gelu)(int64_t count, const float *a, const float *b,
-                                            float *out, struct elementwise_args args)
-{
-    (void)b, (void)args;
-    int64_t i = 0;
-    for (; i + 8 <= count; i += 8)
-        EIGHT_PUT(out + i, EACH_NAME(curve_gelu)(EIGHT_AT(a + i)));
-    if (i < count) {
-        float x[8] = { 0 };
-        memcpy(x, a + i, (size_t)(count - i) * sizeof *x);
-        EIGHT_PUT(x, EACH_NAME(curve_gelu)(EIGHT_AT(x)));
-        memcpy(out + i, x, (size_t)(count - i) * sizeof *x);
-    }
-}
-
-static EACH_TARGET void EACH_NAME(row_gelu_back)(int64_t count, const float *a, const float *b,
-                                                 float *out, struct elementwise_args args)
-{
-    (void)args;
-    int64_t i = 0;
-    for (; i + 8 <= count; i += 8)
-        EIGHT_PUT(out + i, EIGHT_AT(a + i) * EACH_NAME(curve_gelu_slope)(EIGHT_AT(b + i)));
-    if (i < count) {
-        float dy[8] = { 0 }, x[8] = { 0 };
-        memcpy(dy, a + i, (size_t)(count - i) * sizeof *dy);
-        memcpy(x, b + i, (size_t)(count - i) * sizeof *x);
-        EIGHT_PUT(x, EIGHT_AT(dy) * EACH_NAME(curve_gelu_slope)(EIGHT_AT(x)));
-        memcpy(out + i, x, (size_t)(count - i) * sizeof *x);
-    }
-}
-
 static const elementwise_fn EACH_NAME(rows)[EW_KINDS] = {
     [EW_ADD] = EACH_NAME(row_add),     [EW_SUB] = EACH_NAME(row_sub),
     [EW_MUL] = EACH_NAME(row_mul),     [EW_DIV] = EACH_NAME(row_div),
@@ -110,6 +76,5 @@ static const elementwise_fn EACH_NAME(rows)[EW_KINDS] = {
     [EW_LEAKY] = EACH_NAME(row_leaky), [EW_LEAKY_BACK] = EACH_NAME(row_leaky_back),
     [EW_SCALE] = EACH_NAME(row_scale), [EW_ADD_RELU] = EACH_NAME(row_add_relu),
     [EW_SILU] = EACH_NAME(row_silu),   [EW_SILU_BACK] = EACH_NAME(row_silu_back),
-    [EW_GELU] = EACH_NAME(row_gelu),   [EW_GELU_BACK] = EACH_NAME(row_gelu_back),
 };
 #undef ROW

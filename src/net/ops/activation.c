@@ -142,19 +142,6 @@ static bool leaky_backward(struct plan_node *pn, struct err *err)
     return rectify_backward(pn, EW_LEAKY_BACK, err);
 }
 
-/* The exact form is ours, that by tanh oneDNN's. */
-static bool gelu_forward(struct plan_node *pn, struct err *err)
-{
-    return pn->node->attr.gelu.tanh_form ? lower_activation_forward(pn, err)
-                                         : rectify_forward(pn, EW_GELU, err);
-}
-
-static bool gelu_backward(struct plan_node *pn, struct err *err)
-{
-    return pn->node->attr.gelu.tanh_form ? lower_activation_backward(pn, err)
-                                         : rectify_backward(pn, EW_GELU_BACK, err);
-}
-
 #define ACTIVATION(kind_, name_, onnx_, fields_, forward_, backward_)                              \
     {                                                                                              \
         .kind = kind_, .name = name_, .onnx = onnx_, .min_inputs = 1, .max_inputs = 1,             \
@@ -175,8 +162,8 @@ const struct op op_relu = {
 const struct op op_leaky_relu = ACTIVATION(OP_LEAKY_RELU, "leaky_relu", "LeakyRelu", leaky_fields,
                                            leaky_forward, leaky_backward);
 const struct op op_silu = ACTIVATION(OP_SILU, "silu", NULL, NULL, silu_forward, silu_backward);
-const struct op op_gelu =
-    ACTIVATION(OP_GELU, "gelu", NULL, gelu_fields, gelu_forward, gelu_backward);
+const struct op op_gelu = ACTIVATION(OP_GELU, "gelu", NULL, gelu_fields, lower_activation_forward,
+                                     lower_activation_backward);
 const struct op op_sigmoid = ACTIVATION(OP_SIGMOID, "sigmoid", "Sigmoid", NULL,
                                         lower_activation_forward, lower_activation_backward);
 const struct op op_tanh =

@@ -1,4 +1,4 @@
-/* dnnl_simple.c: engine and stream; functions of one float that need exp or tanh; softmax. */
+/* dnnl_simple.c: engine and stream; functions of one float that need exp, tanh or erf; softmax. */
 #include <omp.h>
 #include <stdlib.h>
 #include "net/plan/dnnl_step.h"
@@ -47,7 +47,9 @@ static struct function function_of(const struct node *node)
     case OP_TANH:
         return (struct function){ dnnl_eltwise_tanh, dnnl_eltwise_tanh_use_dst_for_bwd, true };
     default:
-        return (struct function){ dnnl_eltwise_gelu_tanh, dnnl_eltwise_gelu_tanh, false };
+        return node->attr.gelu.tanh_form
+                   ? (struct function){ dnnl_eltwise_gelu_tanh, dnnl_eltwise_gelu_tanh, false }
+                   : (struct function){ dnnl_eltwise_gelu_erf, dnnl_eltwise_gelu_erf, false };
     }
 }
 

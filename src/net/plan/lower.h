@@ -63,7 +63,7 @@ enum layout lower_norm_layout(const struct plan_node *pn);
 /* lower_group_norm.c */
 bool lower_group_norm_forward(struct plan_node *pn, struct err *err);
 bool lower_group_norm_backward(struct plan_node *pn, struct err *err);
-/* dnnl_simple.c: gelu by tanh, sigmoid, tanh; softmax */
+/* dnnl_simple.c: gelu, sigmoid, tanh; softmax */
 bool lower_activation_forward(struct plan_node *pn, struct err *err);
 bool lower_activation_backward(struct plan_node *pn, struct err *err);
 bool lower_softmax_forward(struct plan_node *pn, struct err *err);
