@@ -39,23 +39,16 @@ static double weight_of(const struct direct_gradient *g, const float *x, const f
                         int64_t i, int64_t r, int64_t s, double *size)
 {
     double sum = 0, square = 0;
-    int64_t rows = g->source == DIRECT_ROWS ? g->height : g->batch * g->out_height;
-    int64_t width = g->source == DIRECT_ROWS ? 1 : g->out_width;
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t column = 0; column < width; column++) {
-            double a, b;
-            if (g->source == DIRECT_ROWS) {
-                a = (double)x[row * g->in_channels + i], b = (double)dy[row * g->out_channels + o];
-            } else {
-                int64_t image = row / g->out_height, y = row % g->out_height;
-                a = value_at(g, x, image, i, y * g->stride[0] - g->pad[0] + r * g->dilation[0],
-                             column * g->stride[1] - g->pad[1] + s * g->dilation[1]);
-                b = (double)dy[(((image * g->out_blocks + o / g->lanes) * g->out_height + y) *
-                                    g->out_width +
-                                column) *
-                                   g->lanes +
-                               o % g->lanes];
-            }
+    for (int64_t row = 0; row < g->batch * g->out_height; row++)
+        for (int64_t column = 0; column < g->out_width; column++) {
+            int64_t image = row / g->out_height, y = row % g->out_height;
+            double a = value_at(g, x, image, i, y * g->stride[0] - g->pad[0] + r * g->dilation[0],
+                                column * g->stride[1] - g->pad[1] + s * g->dilation[1]);
+            double b = (double)
+                dy[(((image * g->out_blocks + o / g->lanes) * g->out_height + y) * g->out_width +
+                    column) *
+                       g->lanes +
+                   o % g->lanes];
             sum += a * b, square += a * b * a * b;
         }
     *size = sqrt(square);
@@ -77,15 +70,13 @@ static void check_gradient(struct direct_gradient g)
     struct rng rng = rng_new(3, (uint64_t)g.in_channels, (uint64_t)g.out_channels);
     g.threads = 1;
     direct_gradient_plan(&g);
-    bool rows = g.source == DIRECT_ROWS;
-    int64_t taps = rows ? 1 : g.kernel[0] * g.kernel[1], kw = rows ? 1 : g.kernel[1];
+    int64_t taps = g.kernel[0] * g.kernel[1], kw = g.kernel[1];
     int64_t n = g.out_channels * g.in_channels * taps;
     float *x = g.source == DIRECT_BLOCKED
                    ? convs_drawn_blocked(&rng, g.batch, g.in_channels, g.height * g.width, g.lanes)
                    : convs_drawn(&rng, g.batch * g.in_channels * g.height * g.width);
-    float *dy = rows ? convs_drawn(&rng, g.height * g.out_channels)
-                     : convs_drawn_blocked(&rng, g.batch, g.out_channels,
-                                           g.out_height * g.out_width, g.lanes);
+    float *dy =
+        convs_drawn_blocked(&rng, g.batch, g.out_channels, g.out_height * g.out_width, g.lanes);
     float *one = calloc((size_t)(n + g.out_channels), sizeof *one);
     run_on(g, 1, x, dy, one, one + n);
     for (int64_t i = 0; i < n; i++) {
@@ -133,14 +124,6 @@ static void check_level(enum simd level)
     check_gradient(conv(level, DIRECT_BLOCKED, 18, 34, 17, 5, 3, 1, 2, 2));
     check_gradient(conv(level, DIRECT_PLAIN, 3, 32, 29, 7, 7, 2, 1, 3));
     check_gradient(conv(level, DIRECT_PLAIN, 1, 10, 9, 3, 3, 3, 1, 0));
-    for (int64_t rows = 1; rows < 600; rows = rows * 5 + 2)
-        check_gradient((struct direct_gradient){ .level = level,
-                                                 .source = DIRECT_ROWS,
-                                                 .batch = 1,
-                                                 .in_channels = 37,
-                                                 .out_channels = rows % 2 ? 2 : 65,
-                                                 .height = rows,
-                                                 .width = 1 });
 }
 
 static void weights_by_direct_sums(void **state)

@@ -1,6 +1,7 @@
 /* test_net_linear.c: the kernels of Transformers on every instruction set of this processor against
- * sums in double: linear layers of any size with bias, residual and activation, the gradient of
- * their input, packed products, attention and layer norm; threads change no bits. */
+ * sums in double: linear layers of any size with bias, residual and activation, the gradients of
+ * their input, weight and bias, packed products, attention and layer norm;
+ * threads change no bits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +13,7 @@
 #include "base/rng.h"
 #include "net/kernels/attention.h"
 #include "net/kernels/linear.h"
+#include "net/kernels/linear_gradient.h"
 #include "net/kernels/normalize.h"
 
 #define GUARD 12345.0f
@@ -123,6 +125,83 @@ static void gelu_is_exact(void **state)
     }
 }
 
+/* What is added to must be counted too. want, size [outputs, inputs + 1]: sums over the rows, the
+ * last of every output for its bias, and of their sizes. */
+static void check_added(const struct linear_gradient *g, const float *from, const float *got,
+                        const double *want, const double *size)
+{
+    int64_t n = g->outputs * g->inputs;
+    for (int64_t o = 0; o < g->outputs; o++)
+        for (int64_t i = 0; i <= g->inputs; i++) {
+            int64_t at = i < g->inputs ? o * g->inputs + i : n + o, k = o * (g->inputs + 1) + i;
+            double sum = (double)from[at] + want[k],
+                   bound = 1e-6 * (fabs((double)from[at]) + size[k]);
+            if (!(fabs((double)got[at] - sum) <= bound))
+                fail_msg(
+                    "level %d, %lld rows: gradient [%lld, %lld] of [%lld, %lld] is %.9g, not %.9g",
+                    (int)g->level, (long long)g->rows, (long long)o, (long long)i,
+                    (long long)g->outputs, (long long)g->inputs, (double)got[at], sum);
+        }
+}
+
+/* On 1, 2 and 3 threads, and weight or bias alone. */
+static void check_gradient(struct linear_gradient g, const float *x, const float *dy,
+                           const double *want, const double *size)
+{
+    int64_t n = g.outputs * g.inputs, count = n + g.outputs;
+    size_t bytes = (size_t)count * sizeof(float);
+    float *from = noise(count, 14), *one = noise(count, 14), *other = noise(count, 14);
+    for (g.threads = 1; g.threads <= 3; g.threads++) {
+        size_t floats = linear_gradient_scratch_floats(&g) / 16 * 16 + 16;
+        float *scratch = aligned_alloc(64, floats * sizeof *scratch);
+        assert_non_null(scratch);
+        memset(scratch, 0xff, floats * sizeof *scratch);
+        float *to = g.threads == 1 ? one : other;
+        memcpy(to, from, bytes);
+        linear_gradient_run(&g, x, dy, to, to + n, scratch);
+        assert_memory_equal(one, to, bytes);
+        memcpy(other, from, bytes);
+        linear_gradient_run(&g, x, dy, NULL, other + n, scratch);
+        assert_memory_equal(other, from, (size_t)n * sizeof *other);
+        linear_gradient_run(&g, x, dy, other, NULL, scratch);
+        assert_memory_equal(one, other, bytes);
+        free(scratch);
+    }
+    check_added(&g, from, one, want, size);
+    assert_true(one[count] == GUARD && other[count] == GUARD);
+    free(from), free(one), free(other);
+}
+
+static void check_gradients(int64_t rows, int64_t inputs, int64_t outputs)
+{
+    float *x = noise(rows * inputs, 15), *dy = noise(rows * outputs, 16);
+    double *want = calloc((size_t)(2 * outputs * (inputs + 1)), sizeof *want);
+    double *size = want + outputs * (inputs + 1);
+    assert_non_null(want);
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t o = 0; o < outputs; o++)
+            for (int64_t i = 0; i <= inputs; i++) {
+                double term =
+                    (double)dy[r * outputs + o] * (i < inputs ? (double)x[r * inputs + i] : 1);
+                want[o * (inputs + 1) + i] += term, size[o * (inputs + 1) + i] += fabs(term);
+            }
+    for (enum simd level = SIMD_PORTABLE; level <= simd_best(); level++)
+        check_gradient((struct linear_gradient){ level, 1, rows, inputs, outputs }, x, dy, want,
+                       size);
+    free(x), free(dy), free(want);
+}
+
+static void gradients_of_weights_are_right(void **state)
+{
+    (void)state;
+    static const int64_t rows[] = { 1, 7, 65, 530 }, inputs[] = { 1, 9, 37, 161 },
+                         outputs[] = { 1, 6, 65, 150 };
+    for (int r = 0; r < 4; r++)
+        for (int i = 0; i < 4; i++)
+            for (int o = 0; o < 4; o++)
+                check_gradients(rows[r], inputs[i], outputs[o]);
+}
+
 static void attention_is_right(void **state)
 {
     (void)state;
@@ -213,6 +292,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(linear_layers_are_right),
         cmocka_unit_test(gelu_is_exact),
+        cmocka_unit_test(gradients_of_weights_are_right),
         cmocka_unit_test(attention_is_right),
         cmocka_unit_test(layer_norm_is_right),
     };

@@ -38,7 +38,7 @@ bool direct_gradient_available(enum simd level)
 
 static int64_t taps_of(const struct direct_gradient *g)
 {
-    return g->source == DIRECT_ROWS ? 1 : g->kernel[0] * g->kernel[1];
+    return g->kernel[0] * g->kernel[1];
 }
 
 static bool is_packed(const struct direct_gradient *g)
@@ -50,7 +50,7 @@ static bool is_packed(const struct direct_gradient *g)
 
 static int64_t area_of(const struct direct_gradient *g)
 {
-    return g->source == DIRECT_ROWS ? g->height : g->out_height * g->out_width;
+    return g->out_height * g->out_width;
 }
 
 void direct_gradient_plan(struct direct_gradient *g)
@@ -79,9 +79,7 @@ void direct_gradient_plan(struct direct_gradient *g)
         else
             break;
     }
-    int64_t packed = (is_packed(g) ? g->chunk_columns : 0) +
-                     (g->source == DIRECT_ROWS ? 2 * g->chunk_panels : 0);
-    g->thread_floats = packed * PIECE * g->lanes;
+    g->thread_floats = (is_packed(g) ? g->chunk_columns : 0) * PIECE * g->lanes;
     g->scratch_floats =
         (size_t)(g->columns * g->panels * 2 * g->lanes * g->lanes + g->threads * g->thread_floats);
 }
@@ -168,26 +166,10 @@ static void pack_plain(const struct direct_gradient *g, const float *x, int64_t 
     }
 }
 
-static void pack_rows(const struct direct_gradient *g, const float *x, int64_t channels,
-                      int64_t block, int64_t first, int64_t n, float *v)
-{
-    int64_t begin = block * g->lanes, left = channels - begin;
-    if (left < g->lanes)
-        memset(v, 0, (size_t)(n * g->lanes) * sizeof *v);
-    x += first * channels + begin;
-    for (int64_t i = 0; i < n; i++)
-        if (left >= g->lanes)
-            copy_lanes(g->lanes, x + i * channels, v + i * g->lanes);
-        else
-            memcpy(v + i * g->lanes, x + i * channels, (size_t)left * sizeof *v);
-}
-
 static void pack(const struct direct_gradient *g, const float *x, int64_t column, int64_t first,
                  int64_t n, float *v)
 {
-    if (g->source == DIRECT_ROWS)
-        pack_rows(g, x, g->in_channels, column, first, n, v);
-    else if (g->source == DIRECT_PLAIN)
+    if (g->source == DIRECT_PLAIN)
         pack_plain(g, x, column, first, n, v);
     else
         pack_blocked(g, x, column, first, n, v);
@@ -206,14 +188,8 @@ static void add_piece(const struct direct_gradient *g, const struct chunk *c, co
 {
     correlate_fn correlate = correlate_of(g->level);
     int64_t lanes = g->lanes, area = area_of(g), step = area * lanes;
-    bool rows = g->source == DIRECT_ROWS, direct = !is_packed(g);
+    bool direct = !is_packed(g);
     const float *z = dy + 2 * c->panel * step + first * lanes;
-    if (rows) {
-        float *own = packed + c->columns * PIECE * lanes;
-        step = PIECE * lanes, z = own;
-        for (int64_t k = 0; k < 2 * c->panels && 2 * c->panel + k < g->out_blocks; k++)
-            pack_rows(g, dy, g->out_channels, 2 * c->panel + k, first, n, own + k * step);
-    }
     for (int64_t i = 0; i < c->columns; i++) {
         const float *v = packed + i * PIECE * lanes;
         if (direct)
@@ -235,16 +211,15 @@ static void sum_chunk(const struct direct_gradient *g, int64_t number, const flo
 {
     struct chunk c = { .column = number % g->chunks_in * g->chunk_columns,
                        .panel = number / g->chunks_in * g->chunk_panels };
-    bool rows = g->source == DIRECT_ROWS;
-    int64_t area = area_of(g), images = rows ? 1 : g->batch;
+    int64_t area = area_of(g);
     int64_t x_floats = g->source == DIRECT_PLAIN ? g->in_channels : g->in_blocks * g->lanes;
-    x_floats *= rows ? 0 : g->height * g->width;
+    x_floats *= g->height * g->width;
     c.columns = clamp(g->columns - c.column, 0, g->chunk_columns);
     c.panels = clamp(g->panels - c.panel, 0, g->chunk_panels);
     size_t held = (size_t)(c.panels * 2 * g->lanes * g->lanes) * sizeof *u;
     for (int64_t i = 0; i < c.columns; i++)
         memset(u + ((c.column + i) * g->panels + c.panel) * 2 * g->lanes * g->lanes, 0, held);
-    for (int64_t image = 0; image < images; image++)
+    for (int64_t image = 0; image < g->batch; image++)
         for (int64_t first = 0; first < area; first += PIECE)
             add_piece(g, &c, x + image * x_floats, dy + image * g->out_blocks * area * g->lanes,
                       first, clamp(area - first, 0, PIECE), packed, u);
@@ -270,16 +245,13 @@ static void finish(const struct direct_gradient *g, int64_t out, int64_t in, con
 /* Adds the sum over all pixels of a block of outputs, row by row. */
 static void sum_bias(const struct direct_gradient *g, int64_t block, const float *dy, float *bias)
 {
-    bool rows = g->source == DIRECT_ROWS;
     int64_t lanes = g->lanes, left = clamp(g->out_channels - block * lanes, 0, lanes);
-    int64_t n = rows ? g->height : g->batch * g->out_height, width = rows ? 1 : g->out_width;
+    int64_t n = g->batch * g->out_height, width = g->out_width;
     double sum[MOST_LANES] = { 0 };
     for (int64_t row = 0; row < n; row++) {
-        const float *at = dy + row * g->out_channels + block * lanes;
-        if (!rows)
-            at = dy + ((row / g->out_height * g->out_blocks + block) * g->out_height +
-                       row % g->out_height) *
-                          width * lanes;
+        const float *at = dy + ((row / g->out_height * g->out_blocks + block) * g->out_height +
+                                row % g->out_height) *
+                                   width * lanes;
         float part[MOST_LANES] = { 0 };
         for (int64_t x = 0; x < width; x++)
             for (int64_t l = 0; l < left; l++)

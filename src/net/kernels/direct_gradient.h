@@ -1,6 +1,6 @@
-/* direct_gradient.h: the gradient of the weights and bias of a convolution, or of a linear layer,
- * by direct sums over all pixels. Each weight is summed by one thread, over the pixels of one image
- * after another, so that the result does not depend on the number of threads. docs/kernels.md. */
+/* direct_gradient.h: the gradient of the weights and bias of a convolution by direct sums over all
+ * pixels. Each weight is summed by one thread, over the pixels of one image after another, so that
+ * the result does not depend on the number of threads. docs/kernels.md. */
 #ifndef NET_KERNELS_DIRECT_GRADIENT_H
 #define NET_KERNELS_DIRECT_GRADIENT_H
 #include <stdbool.h>
@@ -11,11 +11,10 @@
 enum direct_source {
     DIRECT_BLOCKED, /* x and dy are blocked images */
     DIRECT_PLAIN,   /* x is a plain image (of few channels), dy a blocked one */
-    DIRECT_ROWS,    /* of a linear layer: x [height, in_channels], dy [height, out_channels] */
 };
 
 struct direct_gradient {
-    /* set by the caller; DIRECT_ROWS: only those of its shapes */
+    /* set by the caller */
     enum simd level; /* SIMD_AVX2 or SIMD_AVX512 */
     enum direct_source source;
     int threads;

@@ -136,3 +136,30 @@ void gemm_pack(enum simd level, int64_t n, int64_t k, const float *b, int64_t ro
             turn_panel(panel, columns, k, from, column, packed + p * panel * k);
     }
 }
+
+int64_t gemm_rows(enum simd level)
+{
+    return SIMD_PICK(level, gemm_rows_of, gemm_rows_of_portable);
+}
+
+/* A size that the compiler knows is a few instructions. */
+static inline void copy_rows(int64_t rows, const float *from, float *to)
+{
+    if (rows == 8)
+        memcpy(to, from, 8 * sizeof *to);
+    else
+        memcpy(to, from, 6 * sizeof *to);
+}
+
+void gemm_pack_rows(enum simd level, int64_t m, int64_t k, const float *a, int64_t column,
+                    float *packed)
+{
+    const int64_t rows = gemm_rows(level), whole = m / rows * rows;
+    for (int64_t j = 0; j < k; j++, a += column) {
+        float *to = packed + j * rows;
+        for (int64_t i = 0; i < whole; i += rows, to += k * rows)
+            copy_rows(rows, a + i, to);
+        for (int64_t i = whole; i < m; i++)
+            to[i - whole] = a[i];
+    }
+}

@@ -13,6 +13,7 @@ struct gemm {
     int64_t m, n, k;
     const float *a;
     int64_t a_row, a_column;
+    int64_t a_panel; /* packed: a is panels of gemm_rows rows, so many floats apart; 0: it is not */
     const float *b;
     int64_t b_row;
     int64_t b_panel; /* packed: b is panels of gemm_panel columns, so many floats apart; 0: it is
@@ -34,4 +35,12 @@ int64_t gemm_packed_floats(enum simd level, int64_t n, int64_t k);
  * one of which is 1; behind the last column come zeros. */
 void gemm_pack(enum simd level, int64_t n, int64_t k, const float *b, int64_t row, int64_t column,
                int64_t first, int64_t end, float *packed);
+
+/* Rows of sums that are in registers at once. */
+int64_t gemm_rows(enum simd level);
+/* Packs a [m, k], float (i, j) at a[i + j * column], into panels that follow each other, [k,
+ * gemm_rows] each, behind the last row of which nothing is written; then a_row = 1, a_column =
+ * gemm_rows and a_panel = k gemm_rows. */
+void gemm_pack_rows(enum simd level, int64_t m, int64_t k, const float *a, int64_t column,
+                    float *packed);
 #endif

@@ -41,10 +41,11 @@ INLINE void VARIANT(gemm_columns)(int vectors, bool partial, PART part, const st
                                   const float *b, float *c)
 {
     const float *a = g->a;
+    const int64_t panel = g->a_panel ? g->a_panel : GEMM_ROWS * g->a_row;
     int64_t left = g->m;
     for (; left >= GEMM_ROWS; left -= GEMM_ROWS) {
         VARIANT(gemm_tile)(GEMM_ROWS, vectors, partial, part, g, a, b, c);
-        a += GEMM_ROWS * g->a_row, c += GEMM_ROWS * g->c_row;
+        a += panel, c += GEMM_ROWS * g->c_row;
     }
 #define REST(rows)                                                                                 \
     case rows:                                                                                     \
@@ -65,6 +66,7 @@ INLINE void VARIANT(gemm_columns)(int vectors, bool partial, PART part, const st
 }
 
 static const int64_t VARIANT(gemm_columns_of) = GEMM_VECTORS * LANES;
+static const int64_t VARIANT(gemm_rows_of) = GEMM_ROWS;
 
 static TARGET void VARIANT(gemm_run)(const struct gemm *g)
 {

@@ -22,7 +22,7 @@ bool lower_winograd_data(struct plan_node *pn, struct err *err);
 /* The same for the gradients of the weights and the bias. */
 bool lower_winograd_weights_takes(const struct plan_node *pn);
 bool lower_winograd_weights(struct plan_node *pn, struct err *err);
-/* lower_gradient.c: the gradients of weights and bias by direct sums, with the layouts that the
+/* lower_gradient.c: the gradients of weights and bias by our own kernels, with the layouts that the
  * forward pass has. Whether to use them, and the step. */
 bool lower_gradient_takes_conv(const struct plan_node *pn, enum layout in, enum layout out);
 bool lower_gradient_conv(struct plan_node *pn, enum layout in, struct err *err);
