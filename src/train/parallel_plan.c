@@ -27,15 +27,24 @@ static bool check_kind(const struct train_config *config, struct err *err)
             "distill.teacher: grids are not planned for distillation; use parallel.data");
     if (config_divided(config))
         return err_set(err, ERR_USAGE,
-                       "parallel.space: %lldx%lld: only data and stages are planned; omit it",
+                       "parallel.space: %lldx%lld: only data, stages and heads are planned; omit "
+                       "it",
                        (long long)config->space[0], (long long)config->space[1]);
-    static const int others[] = { GRID_BANDS, GRID_HEADS };
-    for (int i = 0; i < 2; i++)
-        if (config->parallel[others[i]] > 1)
-            return err_set(err, ERR_USAGE,
-                           "parallel.%s: %lld: only data and stages are planned; omit it",
-                           rank_grid_names[others[i]], (long long)config->parallel[others[i]]);
-    return true;
+    if (config->parallel[GRID_BANDS] > 1)
+        return err_set(err, ERR_USAGE,
+                       "parallel.bands: %lld: only data, stages and heads are planned; omit it",
+                       (long long)config->parallel[GRID_BANDS]);
+    return config_check_heads(config, err);
+}
+
+/* As in advice_request: as the config says, else open if it allows them at all. */
+static int heads_of(const struct train_config *config)
+{
+    struct train_config divided = *config;
+    if (config->parallel[GRID_HEADS] > 1)
+        return (int)config->parallel[GRID_HEADS];
+    divided.parallel[GRID_HEADS] = 2;
+    return config_check_heads(&divided, NULL) ? 0 : 1;
 }
 
 bool parallel_network(const struct train_config *config, struct graph **out, struct err *err)
@@ -117,8 +126,10 @@ static void ask(const struct train_config *config, struct parallel_plan *plan)
                                         .micro_batch = config->pipeline.micro_batch };
     request->data = (int)config->parallel[GRID_DATA];
     request->stages = config->parallel[GRID_STAGE] > 1 ? (int)config->parallel[GRID_STAGE] : 0;
+    request->heads = heads_of(config);
     int data = request->data > 0     ? request->data
                : request->stages > 0 ? place->ranks / request->stages
+               : request->heads > 0  ? place->ranks / request->heads
                                      : place->ranks;
     request->step_images = replica * (data > 0 ? data : 1);
     if (config->pipeline.recompute != RECOMPUTE_AUTO)
