@@ -56,6 +56,15 @@ static bool run(const struct advice_request *request, const struct advice_choice
     return ok;
 }
 
+/* For `learnt` bytes of parameters: gradients, optimizer and the plan. */
+static size_t to_learn(const struct advice_request *request, size_t learnt)
+{
+    size_t whole = 4 * (size_t)graph_parameter_count(request->graph);
+    double share = whole > 0 ? (double)learnt / (double)whole : 1;
+    return learnt * (size_t)(1 + request->optimizer_arrays + request->other_arrays) +
+           (size_t)(share * (double)request->train_plan);
+}
+
 /* What the rank that takes most takes. */
 static size_t peak_of_stages(const struct advice_request *request, const struct cut *cut,
                              const struct program *program, const struct simulation *simulation)
@@ -66,10 +75,10 @@ static size_t peak_of_stages(const struct advice_request *request, const struct 
         size_t learnt = 0;
         for (int i = 0; i < n_held; i++)
             learnt += cut->costs[held[i]].parameters;
-        size_t bytes = learnt * (size_t)(1 + request->optimizer_arrays) + simulation->peak[r];
+        size_t bytes = to_learn(request, learnt) + simulation->peak[r];
         most = bytes > most ? bytes : most;
     }
-    return most + weights + request->besides;
+    return most + weights + request->evaluation_plan + request->besides;
 }
 
 /* Every rank has its part alone, but begins with the whole network. */
@@ -77,9 +86,11 @@ static size_t peak_of_heads(const struct advice_request *request, const struct c
                             const struct simulation *simulation)
 {
     size_t own = cut->costs[0].parameters;
-    size_t at_start = own + 4 * (size_t)graph_parameter_count(request->graph);
-    size_t in_steps = own * (size_t)(2 + request->optimizer_arrays) + simulation->peak[0];
-    return (in_steps > at_start ? in_steps : at_start) + request->besides;
+    size_t whole = 4 * (size_t)graph_parameter_count(request->graph);
+    double share = (double)own / (double)whole;
+    size_t in_steps = to_learn(request, own) + simulation->peak[0] +
+                      (size_t)(share * (double)request->evaluation_plan);
+    return own + (in_steps > whole ? in_steps : whole) + request->besides;
 }
 
 /* Fills what the simulation says of a choice. */
@@ -112,7 +123,8 @@ static bool tighten(const struct advice_request *request, const struct program *
             sets = kept > sets ? kept : sets;
         }
     }
-    size_t others = 4 * (size_t)graph_parameter_count(request->graph) + request->besides;
+    size_t others = 4 * (size_t)graph_parameter_count(request->graph) + request->evaluation_plan +
+                    request->besides;
     size_t each = (size_t)sets * (size_t)choice->micro_batch;
     size_t room = request->memory > others ? (request->memory - others) / each : 0;
     struct cut cut = { 0 };

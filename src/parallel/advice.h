@@ -20,6 +20,11 @@ struct advice_request {
     size_t besides;       /* that it takes besides parameters, gradients, optimizer and
                              activations */
     int optimizer_arrays; /* floats that the optimizer keeps for each parameter */
+    int other_arrays; /* floats of each parameter that a rank learns, besides those, its gradient
+                         and itself */
+    /* Bytes that plans of the whole network take besides activations (weights in the kernels'
+       layouts): to train it, and to evaluate it. */
+    size_t train_plan, evaluation_plan;
     struct wire wire;
     /* As in simulate_options; of all ranks, of which those of a pipeline are neighbours. */
     int ranks_a_machine, cores, threads;

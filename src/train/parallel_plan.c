@@ -75,18 +75,27 @@ static int optimizer_arrays(const struct train_config *config)
     return (adam ? 2 : o->momentum > 0) + (config->train.ema > 0);
 }
 
-/* The program as it is now, what data take, and an evaluation, which runs the whole network. */
+/* The program as it is now, what data take, and plans, also of an evaluation, which runs the whole
+ * network. As a training counts it (runner_coming_bytes). */
 static bool besides(const struct train_config *config, struct parallel_plan *plan, struct err *err)
 {
-    struct plan_options options = { .mode = PLAN_INFER, .threads = 1 };
-    struct plan_estimate estimate = { 0 };
+    struct plan_options evaluate = { .mode = PLAN_INFER, .threads = 1 };
+    struct plan_options train = { .mode = PLAN_TRAIN, .threads = 1 };
+    struct plan_estimate evaluated = { 0 }, trained = { 0 };
     size_t now = room_resident();
+    int arrays = 2 + (config->train.ema > 0);
     if (!parallel_network(config, &plan->graph, err) ||
         !graph_initialize(plan->graph, (uint64_t)config->seed, err) ||
-        !plan_estimate(plan->graph, &options, &estimate, err))
+        !plan_estimate(plan->graph, &evaluate, &evaluated, err) ||
+        !plan_estimate(plan->graph, &train, &trained, err))
         return false;
-    plan->request.besides = now + estimate.arena * (size_t)config->train.batch +
-                            (2 * (size_t)config->data.window_mb << 20);
+    plan->request = (struct advice_request){
+        .besides = now + evaluated.arena * (size_t)config->train.batch +
+                   (2 * (size_t)config->data.window_mb << 20),
+        .train_plan = trained.plan,
+        .evaluation_plan = evaluated.plan,
+        .other_arrays = arrays > optimizer_arrays(config) ? arrays - optimizer_arrays(config) : 0,
+    };
     return true;
 }
 
@@ -116,6 +125,9 @@ static void ask(const struct train_config *config, struct parallel_plan *plan)
                                         .ranks = place->ranks,
                                         .memory = place->memory,
                                         .besides = request->besides,
+                                        .train_plan = request->train_plan,
+                                        .evaluation_plan = request->evaluation_plan,
+                                        .other_arrays = request->other_arrays,
                                         .optimizer_arrays = optimizer_arrays(config),
                                         .wire = place->wire,
                                         .ranks_a_machine = place->ranks_a_machine,
@@ -167,7 +179,7 @@ void parallel_plan_free(struct parallel_plan *plan)
 void parallel_memory(const struct train_config *config, struct parallel_place *place)
 {
     if (config->train.memory_mb > 0) {
-        place->memory = (size_t)config->train.memory_mb << 20;
+        place->memory = (size_t)config->train.memory_mb * 1000000;
         place->memory_from = "train.memory_mb";
         return;
     }
