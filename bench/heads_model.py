@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """heads_model.py: the time of a training step of T5-Large where attention heads and MLP columns are divided among H
 neighbouring ranks, beside data parallelism, by a model: multiply-adds at a rate, sums over P ranks as a ring,
-2 (P - 1) latency + 2 (P - 1) / P bytes / bandwidth. Prints a table in Markdown. Nothing is measured.
+2 (P - 1) latency + 2 (P - 1) / P bytes / bandwidth. Prints a table in Markdown. Nothing is measured, but --links and
+--near-links take latency and bandwidth from measurements: `mpirun .. microtome doctor --mpi --json`.
 
 All grids have the same samples in a step. Data parallelism sums all gradients over all ranks once. With H, a rank has 1/H of
 the gradients of the divided weights and sums them over ranks / H replicas; the layers sum activations of H times as many
 samples over the H ranks. The last column hides sums of gradients behind the backward pass, two thirds of the
 compute, as ranks.overlap does at best."""
 import argparse
+import json
 
 LAYERS, WIDTH, INNER, VOCABULARY = 24, 1024, 4096, 32128  # T5-Large: as many layers in the encoder as in the decoder
 ATTENTION = 4 * WIDTH * WIDTH  # weights of q, k, v and the output
@@ -40,6 +42,13 @@ def hidden(parts):
     return parts[0] + parts[1] + max(0, parts[2] - parts[0] * 2 / 3)
 
 
+def measured(path):
+    """(latency, bandwidth) of `doctor --mpi --json`."""
+    with open(path) as file:
+        report = json.load(file)
+    return report["latency_s"], report["bytes_per_s"]
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     p.add_argument("--ranks", type=int, default=64)
@@ -51,7 +60,13 @@ def main():
     p.add_argument("--near-bandwidth", type=float, default=60e9, help="bytes/s between ranks of a machine")
     p.add_argument("--latency", type=float, default=10e-6)
     p.add_argument("--bandwidth", type=float, default=6e9, help="bytes/s of a rank to other machines")
+    p.add_argument("--links", metavar="JSON", help="latency and bandwidth as `microtome doctor --mpi --json` measured them")
+    p.add_argument("--near-links", metavar="JSON", help="the same between ranks of a machine")
     a = p.parse_args()
+    if a.links:
+        a.latency, a.bandwidth = measured(a.links)
+    if a.near_links:
+        a.near_latency, a.near_bandwidth = measured(a.near_links)
     print(f"{(DIVIDED + WHOLE) / 1e6:.0f} M parameters, {DIVIDED / 1e6:.0f} M of them divided\n")
     columns = ["heads", "compute", "sums in layers", "sums of gradients", "step", "relative to data", "the same, hidden"]
     print("| " + " | ".join(columns) + " |\n" + "|---" * len(columns) + "|")

@@ -5,68 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/array.h"
+#include "parallel/advice_cut.h"
 
 /* Bytes that the optimizer moves in a second: an estimate, small beside the rest. */
 #define UPDATE_BYTES_PER_S 25e9
 #define MOST_MICROS 1024 /* in a step, that are simulated */
 
-/* A cut with all that a simulation needs, of one image. */
-struct cut {
-    struct stages stages;
-    struct stage_cost costs[STAGES_MOST];
-};
-
 struct advising {
     const struct advice_request *request;
     struct advice *out;
     int64_t room;
-    struct cut *cut; /* [STAGES_MOST + 1]: by number of stages */
+    struct cut cut; /* that is considered */
 };
-
-static bool cut_at(const struct advice_request *request, const int32_t *begin, int n,
-                   struct cut *out, struct err *err)
-{
-    *out = (struct cut){ 0 };
-    if (!stages_new(request->graph, begin, n, &out->stages, err))
-        return false;
-    costs_of_stages(&out->stages, request->costs, out->costs);
-    return true;
-}
-
-static void cut_free(struct cut *cut)
-{
-    stages_free(&cut->stages);
-    *cut = (struct cut){ 0 };
-}
-
-static bool cut_balanced(const struct advice_request *request, int n, size_t memory,
-                         struct cut *out, struct err *err)
-{
-    int32_t begin[STAGES_MOST + 1];
-    return costs_balance(request->graph, request->costs, n, &request->wire, memory, begin, err) &&
-           cut_at(request, begin, n, out, err);
-}
-
-/* Costs and messages of a micro-batch from those of an image. The caller's, by free. */
-static struct stage_edge *scaled(const struct cut *cut, int64_t images, struct stage_cost *costs)
-{
-    struct stage_edge *edges = calloc((size_t)cut->stages.n_edges + 1, sizeof *edges);
-    if (!edges)
-        return NULL;
-    for (int s = 0; s < cut->stages.n; s++) {
-        costs[s] = cut->costs[s];
-        costs[s].forward_s *= (double)images;
-        costs[s].backward_s *= (double)images;
-        costs[s].weights_s *= (double)images;
-        costs[s].kept *= (size_t)images;
-        costs[s].inputs *= (size_t)images;
-    }
-    for (int e = 0; e < cut->stages.n_edges; e++) {
-        edges[e] = cut->stages.edges[e];
-        edges[e].bytes *= (size_t)images;
-    }
-    return edges;
-}
 
 /* Replicas that are on one machine work at the same time: to one of them, it is as if its ranks
  * used the threads of all. */
@@ -87,7 +37,7 @@ static bool run(const struct advice_request *request, const struct advice_choice
                 struct err *err)
 {
     struct stage_cost costs[STAGES_MOST];
-    struct stage_edge *edges = scaled(cut, choice->micro_batch, costs);
+    struct stage_edge *edges = cut_scaled(cut, choice->micro_batch, &request->wire, costs);
     if (!edges)
         return err_memory(err, "a simulation");
     struct simulate_options options = {
@@ -106,9 +56,18 @@ static bool run(const struct advice_request *request, const struct advice_choice
     return ok;
 }
 
+/* For `learnt` bytes of parameters: gradients, optimizer and the plan. */
+static size_t to_learn(const struct advice_request *request, size_t learnt)
+{
+    size_t whole = 4 * (size_t)graph_parameter_count(request->graph);
+    double share = whole > 0 ? (double)learnt / (double)whole : 1;
+    return learnt * (size_t)(1 + request->optimizer_arrays + request->other_arrays) +
+           (size_t)(share * (double)request->train_plan);
+}
+
 /* What the rank that takes most takes. */
-static size_t peak_of(const struct advice_request *request, const struct cut *cut,
-                      const struct program *program, const struct simulation *simulation)
+static size_t peak_of_stages(const struct advice_request *request, const struct cut *cut,
+                             const struct program *program, const struct simulation *simulation)
 {
     size_t weights = 4 * (size_t)graph_parameter_count(request->graph), most = 0;
     for (int r = 0; r < program->stages; r++) {
@@ -116,10 +75,22 @@ static size_t peak_of(const struct advice_request *request, const struct cut *cu
         size_t learnt = 0;
         for (int i = 0; i < n_held; i++)
             learnt += cut->costs[held[i]].parameters;
-        size_t bytes = learnt * (size_t)(1 + request->optimizer_arrays) + simulation->peak[r];
+        size_t bytes = to_learn(request, learnt) + simulation->peak[r];
         most = bytes > most ? bytes : most;
     }
-    return most + weights + request->besides;
+    return most + weights + request->evaluation_plan + request->besides;
+}
+
+/* Every rank has its part alone, but begins with the whole network. */
+static size_t peak_of_heads(const struct advice_request *request, const struct cut *cut,
+                            const struct simulation *simulation)
+{
+    size_t own = cut->costs[0].parameters;
+    size_t whole = 4 * (size_t)graph_parameter_count(request->graph);
+    double share = (double)own / (double)whole;
+    size_t in_steps = to_learn(request, own) + simulation->peak[0] +
+                      (size_t)(share * (double)request->evaluation_plan);
+    return own + (in_steps > whole ? in_steps : whole) + request->besides;
 }
 
 /* Fills what the simulation says of a choice. */
@@ -130,8 +101,10 @@ static bool evaluate(const struct advice_request *request, const struct cut *cut
     if (!run(request, choice, cut, program, &simulation, err))
         return false;
     choice->seconds = simulation.seconds;
-    choice->busy = simulation.busy;
-    choice->peak = peak_of(request, cut, program, &simulation);
+    choice->sums = simulation.busy * cut_sums_share(cut, choice->micro_batch, &request->wire);
+    choice->busy = simulation.busy - choice->sums;
+    choice->peak = cut->heads > 1 ? peak_of_heads(request, cut, &simulation)
+                                  : peak_of_stages(request, cut, program, &simulation);
     choice->fits = request->memory == 0 || choice->peak <= request->memory;
     memcpy(choice->begin, cut->stages.begin, sizeof choice->begin);
     simulation_free(&simulation);
@@ -150,7 +123,8 @@ static bool tighten(const struct advice_request *request, const struct program *
             sets = kept > sets ? kept : sets;
         }
     }
-    size_t others = 4 * (size_t)graph_parameter_count(request->graph) + request->besides;
+    size_t others = 4 * (size_t)graph_parameter_count(request->graph) + request->evaluation_plan +
+                    request->besides;
     size_t each = (size_t)sets * (size_t)choice->micro_batch;
     size_t room = request->memory > others ? (request->memory - others) / each : 0;
     struct cut cut = { 0 };
@@ -169,10 +143,9 @@ static bool tighten(const struct advice_request *request, const struct program *
 static bool consider(struct advising *a, struct advice_choice choice, struct err *err)
 {
     struct program program;
-    const struct cut *cut = &a->cut[choice.stages];
     if (!program_new(choice.schedule, choice.stages, (int)choice.micros, &program, NULL))
         return true; /* not with so many micro-batches */
-    bool ok = evaluate(a->request, cut, &program, &choice, err) &&
+    bool ok = evaluate(a->request, &a->cut, &program, &choice, err) &&
               (choice.fits || choice.stages == 1 || tighten(a->request, &program, &choice, err)) &&
               array_grow(&a->out->choices, &a->room, a->out->n + 1, sizeof *a->out->choices,
                          "choices", err);
@@ -224,14 +197,18 @@ static bool worth_trying(int64_t images, int64_t micros, int stages)
     return micros <= MOST_MICROS;
 }
 
-static bool with_grid(struct advising *a, int data, int stages, struct err *err)
+/* All ways to train with the cut. */
+static bool with_cut(struct advising *a, struct err *err)
 {
     const struct advice_request *request = a->request;
+    int stages = a->cut.stages.n, heads = a->cut.heads, data = request->ranks / (stages * heads);
     int64_t images = request->step_images / data;
     for (int64_t micros = 1; micros <= images; micros++) {
-        struct advice_choice choice = {
-            .data = data, .stages = stages, .micro_batch = images / micros, .micros = micros
-        };
+        struct advice_choice choice = { .data = data,
+                                        .stages = stages,
+                                        .heads = heads,
+                                        .micro_batch = images / micros,
+                                        .micros = micros };
         bool fixed = request->micro_batch > 0;
         if (images % micros != 0 || (fixed && choice.micro_batch != request->micro_batch) ||
             (!fixed && !worth_trying(images, micros, stages)))
@@ -265,6 +242,8 @@ static int in_order(const void *left, const void *right)
         return a_s < b_s ? -1 : 1;
     if (a->stages != b->stages)
         return a->stages - b->stages;
+    if (a->heads != b->heads)
+        return a->heads - b->heads;
     if (a->micros != b->micros)
         return a->micros < b->micros ? -1 : 1;
     return (int)a->schedule - (int)b->schedule;
@@ -272,16 +251,21 @@ static int in_order(const void *left, const void *right)
 
 static bool check_grid(const struct advice_request *request, struct err *err)
 {
-    int ranks = request->ranks, data = request->data, stages = request->stages;
-    if (stages > 0 && ranks % stages != 0)
-        return err_set(err, ERR_USAGE, "parallel.stages: %d: %d ranks are not a multiple of it",
-                       stages, ranks);
-    if (data > 0 && ranks % data != 0)
-        return err_set(err, ERR_USAGE, "parallel.data: %d: %d ranks are not a multiple of it", data,
-                       ranks);
-    return data <= 0 || stages <= 0 || data * stages == ranks ||
-           err_set(err, ERR_USAGE, "parallel: data %d x stages %d does not make %d ranks", data,
-                   stages, ranks);
+    const struct {
+        const char *name;
+        int number;
+    } fixed[] = { { "stages", request->stages },
+                  { "data", request->data },
+                  { "heads", request->heads } };
+    int ranks = request->ranks, data = request->data;
+    int others = request->stages > 0 ? request->stages : request->heads > 1 ? request->heads : 0;
+    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
+        if (fixed[i].number > 0 && ranks % fixed[i].number != 0)
+            return err_set(err, ERR_USAGE, "parallel.%s: %d: %d ranks are not a multiple of it",
+                           fixed[i].name, fixed[i].number, ranks);
+    return data <= 0 || others == 0 || data * others == ranks ||
+           err_set(err, ERR_USAGE, "parallel: data %d x %s %d does not make %d ranks", data,
+                   request->stages > 0 ? "stages" : "heads", others, ranks);
 }
 
 /* What the user has fixed leaves nothing. */
@@ -295,29 +279,55 @@ static bool nothing_left(const struct advice_request *request, struct err *err)
         (long long)request->step_images, request->ranks);
 }
 
+/* Whether the ranks can be copies of `parts` ranks each, as the user has fixed them. */
+static bool makes_grid(const struct advice_request *request, int parts)
+{
+    int data = request->ranks / parts;
+    return request->ranks % parts == 0 && request->step_images % data == 0 &&
+           (request->data <= 0 || data == request->data);
+}
+
+static bool with_stages(struct advising *a, struct err *err)
+{
+    const struct advice_request *request = a->request;
+    bool ok = true;
+    for (int n = 1; ok && n <= STAGES_MOST && n <= request->ranks; n++) {
+        if (!makes_grid(request, n) || (request->stages > 0 && n != request->stages))
+            continue;
+        struct err why = { 0 };
+        if (cut_balanced(request, n, 0, &a->cut, &why))
+            ok = with_cut(a, err);
+        else if (request->stages > 0 || n == 1) /* else: more stages than layers */
+            ok = err_set(err, why.kind, "%s", why.text);
+        cut_free(&a->cut);
+    }
+    return ok;
+}
+
+static bool with_heads(struct advising *a, struct err *err)
+{
+    const struct advice_request *request = a->request;
+    bool ok = true;
+    for (int n = 2; ok && n <= request->ranks; n++) {
+        if (!makes_grid(request, n) || (request->heads > 0 && n != request->heads))
+            continue;
+        struct err why = { 0 };
+        if (cut_heads(request, n, &a->cut, &why))
+            ok = with_cut(a, err);
+        else if (request->heads > 0 || why.kind != ERR_USAGE) /* else: not of this network */
+            ok = err_set(err, why.kind, "%s%s", request->heads > 0 ? "parallel.heads: " : "",
+                         why.text);
+        cut_free(&a->cut);
+    }
+    return ok;
+}
+
 bool advise(const struct advice_request *request, struct advice *out, struct err *err)
 {
     *out = (struct advice){ 0 };
     struct advising a = { .request = request, .out = out };
-    a.cut = calloc(STAGES_MOST + 1, sizeof *a.cut);
-    bool ok = check_grid(request, err) && (a.cut || err_memory(err, "advice"));
-    for (int n = 1; ok && n <= STAGES_MOST && n <= request->ranks; n++) {
-        int data = request->ranks / n;
-        if (request->ranks % n != 0 || request->step_images % data != 0 ||
-            (request->stages > 0 && n != request->stages) ||
-            (request->data > 0 && data != request->data))
-            continue;
-        struct err why = { 0 };
-        if (!cut_balanced(request, n, 0, &a.cut[n], &why)) {
-            if (request->stages > 0 || n == 1)
-                ok = err_set(err, why.kind, "%s", why.text);
-            continue; /* more stages than layers */
-        }
-        ok = with_grid(&a, data, n, err);
-    }
-    for (int n = 0; a.cut && n <= STAGES_MOST; n++)
-        cut_free(&a.cut[n]);
-    free(a.cut);
+    bool ok = check_grid(request, err) && (request->heads > 1 || with_stages(&a, err)) &&
+              (request->stages > 0 || request->heads == 1 || with_heads(&a, err));
     ok = ok && (out->n > 0 || nothing_left(request, err));
     if (ok)
         qsort(out->choices, (size_t)out->n, sizeof *out->choices, in_order);
@@ -337,7 +347,9 @@ bool advice_simulate(const struct advice_request *request, const struct advice_c
 {
     struct cut cut = { 0 };
     bool ok = program_new(choice->schedule, choice->stages, (int)choice->micros, program, err);
-    ok = ok && cut_at(request, choice->begin, choice->stages, &cut, err) &&
+    ok = ok &&
+         (choice->heads > 1 ? cut_heads(request, choice->heads, &cut, err)
+                            : cut_at(request, choice->begin, choice->stages, &cut, err)) &&
          run(request, choice, &cut, program, out, err);
     cut_free(&cut);
     if (!ok)

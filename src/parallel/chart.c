@@ -35,7 +35,9 @@ static bool draw(const struct advice_request *request, const struct advice_choic
     snprintf(subtitle, sizeof subtitle,
              "simulated: %.4g s a step of %lld patches, ranks work %.0f %% of it%s",
              simulation->seconds, (long long)request->step_images, 100 * simulation->busy,
-             choice->data > 1 ? "; one replica is shown, all do the same" : "");
+             choice->heads > 1  ? "; one rank is shown, all do the same"
+             : choice->data > 1 ? "; one replica is shown, all do the same"
+                                : "");
     struct gantt gantt = { .title = title,
                            .subtitle = subtitle,
                            .x_label = unit < 1 ? "ms (in boxes: micro-batches)"

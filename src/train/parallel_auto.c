@@ -1,5 +1,6 @@
 /* parallel_auto.c: `parallel: auto`: the ranks that there are and a config -> the config with the
  * grid, schedule and cuts that are simulated to be the fastest. */
+#include <malloc.h>
 #include <stdlib.h>
 #include "base/console.h"
 #include "base/file.h"
@@ -19,9 +20,12 @@ static bool earlier(const struct graph *graph, const char *folder, int ranks,
         return err_memory(err, "the config");
     bool ok = !file_exists(path) || config_read(path, NULL, 0, &then, err);
     int64_t data = then.parallel[GRID_DATA], stages = then.parallel[GRID_STAGE];
-    if (ok && data > 0 && data * stages == ranks && then.pipeline.cut.n + 1 == (size_t)stages) {
+    int64_t heads = then.parallel[GRID_HEADS];
+    if (ok && data > 0 && data * stages * heads == ranks &&
+        then.pipeline.cut.n + 1 == (size_t)stages) {
         *out = (struct advice_choice){ .data = (int)data,
                                        .stages = (int)stages,
+                                       .heads = (int)heads,
                                        .schedule = (enum program_kind)then.pipeline.schedule,
                                        .recompute = then.pipeline.recompute == RECOMPUTE_ALWAYS,
                                        .micro_batch = config_micro_batch(&then),
@@ -40,19 +44,21 @@ static bool choose(const struct train_config *config, const struct parallel_plac
                    const struct ctx *ctx, struct advice_choice *out, struct err *err)
 {
     struct parallel_plan plan = { 0 };
-    char words[160];
+    char words[160], heads[160];
     bool ok = parallel_plan_new(config, place, &plan, err) &&
               advice_fits(&plan.request, &plan.advice, err);
     if (ok) {
         *out = plan.advice.choices[0];
         advice_words(out, words, sizeof words);
+        advice_heads_words(&plan.advice, heads, sizeof heads);
         console_note(ctx->console,
                      "parallel: auto: %s: %.3g s a step simulated, %.0f MB a rank; the fastest of "
-                     "%d ways, %d of which fit",
-                     words, out->seconds, (double)out->peak / 1e6, plan.advice.n,
-                     plan.advice.n_fit);
+                     "%d ways, %d of which fit%s%s",
+                     words, out->seconds, (double)out->peak / 1e6, plan.advice.n, plan.advice.n_fit,
+                     heads[0] ? "; " : "", heads);
     }
     parallel_plan_free(&plan);
+    malloc_trim(0); /* what measuring took is not to count as memory of the training */
     return ok;
 }
 
@@ -62,6 +68,7 @@ static bool apply(const struct graph *graph, const struct advice_choice *choice,
     bool staged = choice->stages > 1;
     config->parallel[GRID_DATA] = choice->data;
     config->parallel[GRID_STAGE] = choice->stages;
+    config->parallel[GRID_HEADS] = choice->heads;
     config->pipeline.schedule = staged ? (int)choice->schedule : PROGRAM_1F1B;
     config->pipeline.recompute = !staged             ? RECOMPUTE_AUTO
                                  : choice->recompute ? RECOMPUTE_ALWAYS

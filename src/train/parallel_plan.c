@@ -27,15 +27,24 @@ static bool check_kind(const struct train_config *config, struct err *err)
             "distill.teacher: grids are not planned for distillation; use parallel.data");
     if (config_divided(config))
         return err_set(err, ERR_USAGE,
-                       "parallel.space: %lldx%lld: only data and stages are planned; omit it",
+                       "parallel.space: %lldx%lld: only data, stages and heads are planned; omit "
+                       "it",
                        (long long)config->space[0], (long long)config->space[1]);
-    static const int others[] = { GRID_BANDS, GRID_HEADS };
-    for (int i = 0; i < 2; i++)
-        if (config->parallel[others[i]] > 1)
-            return err_set(err, ERR_USAGE,
-                           "parallel.%s: %lld: only data and stages are planned; omit it",
-                           rank_grid_names[others[i]], (long long)config->parallel[others[i]]);
-    return true;
+    if (config->parallel[GRID_BANDS] > 1)
+        return err_set(err, ERR_USAGE,
+                       "parallel.bands: %lld: only data, stages and heads are planned; omit it",
+                       (long long)config->parallel[GRID_BANDS]);
+    return config_check_heads(config, err);
+}
+
+/* As in advice_request: as the config says, else open if it allows them at all. */
+static int heads_of(const struct train_config *config)
+{
+    struct train_config divided = *config;
+    if (config->parallel[GRID_HEADS] > 1)
+        return (int)config->parallel[GRID_HEADS];
+    divided.parallel[GRID_HEADS] = 2;
+    return config_check_heads(&divided, NULL) ? 0 : 1;
 }
 
 bool parallel_network(const struct train_config *config, struct graph **out, struct err *err)
@@ -66,18 +75,27 @@ static int optimizer_arrays(const struct train_config *config)
     return (adam ? 2 : o->momentum > 0) + (config->train.ema > 0);
 }
 
-/* The program as it is now, what data take, and an evaluation, which runs the whole network. */
+/* The program as it is now, what data take, and plans, also of an evaluation, which runs the whole
+ * network. As a training counts it (runner_coming_bytes). */
 static bool besides(const struct train_config *config, struct parallel_plan *plan, struct err *err)
 {
-    struct plan_options options = { .mode = PLAN_INFER, .threads = 1 };
-    struct plan_estimate estimate = { 0 };
+    struct plan_options evaluate = { .mode = PLAN_INFER, .threads = 1 };
+    struct plan_options train = { .mode = PLAN_TRAIN, .threads = 1 };
+    struct plan_estimate evaluated = { 0 }, trained = { 0 };
     size_t now = room_resident();
+    int arrays = 2 + (config->train.ema > 0);
     if (!parallel_network(config, &plan->graph, err) ||
         !graph_initialize(plan->graph, (uint64_t)config->seed, err) ||
-        !plan_estimate(plan->graph, &options, &estimate, err))
+        !plan_estimate(plan->graph, &evaluate, &evaluated, err) ||
+        !plan_estimate(plan->graph, &train, &trained, err))
         return false;
-    plan->request.besides = now + estimate.arena * (size_t)config->train.batch +
-                            (2 * (size_t)config->data.window_mb << 20);
+    plan->request = (struct advice_request){
+        .besides = now + evaluated.arena * (size_t)config->train.batch +
+                   (2 * (size_t)config->data.window_mb << 20),
+        .train_plan = trained.plan,
+        .evaluation_plan = evaluated.plan,
+        .other_arrays = arrays > optimizer_arrays(config) ? arrays - optimizer_arrays(config) : 0,
+    };
     return true;
 }
 
@@ -107,6 +125,9 @@ static void ask(const struct train_config *config, struct parallel_plan *plan)
                                         .ranks = place->ranks,
                                         .memory = place->memory,
                                         .besides = request->besides,
+                                        .train_plan = request->train_plan,
+                                        .evaluation_plan = request->evaluation_plan,
+                                        .other_arrays = request->other_arrays,
                                         .optimizer_arrays = optimizer_arrays(config),
                                         .wire = place->wire,
                                         .ranks_a_machine = place->ranks_a_machine,
@@ -117,8 +138,10 @@ static void ask(const struct train_config *config, struct parallel_plan *plan)
                                         .micro_batch = config->pipeline.micro_batch };
     request->data = (int)config->parallel[GRID_DATA];
     request->stages = config->parallel[GRID_STAGE] > 1 ? (int)config->parallel[GRID_STAGE] : 0;
+    request->heads = heads_of(config);
     int data = request->data > 0     ? request->data
                : request->stages > 0 ? place->ranks / request->stages
+               : request->heads > 0  ? place->ranks / request->heads
                                      : place->ranks;
     request->step_images = replica * (data > 0 ? data : 1);
     if (config->pipeline.recompute != RECOMPUTE_AUTO)
@@ -156,7 +179,7 @@ void parallel_plan_free(struct parallel_plan *plan)
 void parallel_memory(const struct train_config *config, struct parallel_place *place)
 {
     if (config->train.memory_mb > 0) {
-        place->memory = (size_t)config->train.memory_mb << 20;
+        place->memory = (size_t)config->train.memory_mb * 1000000;
         place->memory_from = "train.memory_mb";
         return;
     }

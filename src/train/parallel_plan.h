@@ -3,8 +3,8 @@
  * and `parallel: auto`, which therefore come to the same.
  *
  * A step has as many patches as data parallelism over the same ranks would give it, train.batch x
- * train.accumulate x ranks, so that every choice trains alike; if the config fixes data or stages,
- * train.batch x train.accumulate x data. Batch norm sees a micro-batch: where it does,
+ * train.accumulate x ranks, so that every choice trains alike; if the config fixes data, stages or
+ * heads, train.batch x train.accumulate x data. Batch norm sees a micro-batch: where it does,
  * micro-batches are those of the config. */
 #ifndef TRAIN_PARALLEL_PLAN_H
 #define TRAIN_PARALLEL_PLAN_H

@@ -60,6 +60,8 @@ void parallel_plan_print(const struct parallel_plan *plan, FILE *stream)
     if (plan->advice.n_fit == 0)
         return;
     fprintf(stream, "config:\n  parallel: {data: %d, stages: %d", first->data, first->stages);
+    if (first->heads > 1)
+        fprintf(stream, ", heads: %d", first->heads);
     if (first->stages > 1)
         fprintf(stream, ", schedule: %s, recompute: %s, micro_batch: %lld",
                 program_names[first->schedule], first->recompute ? "true" : "false",

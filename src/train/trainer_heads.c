@@ -2,6 +2,7 @@
  * (parallel.heads; trainer.h). A rank has its rows and columns of the divided weights, with their
  * gradients, optimizer and average; all else is the same on the ranks that share a sample. What is
  * saved is the network as a whole: the first rank has it for that long, the others never. */
+#include <malloc.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,7 @@ bool trainer_heads_cut(struct trainer *trainer, struct err *err)
                              .ranks = &trainer->grid.group[GRID_HEADS],
                              .peers = peers_of_ranks(&trainer->grid.group[GRID_HEADS]) };
     graph_forget(whole);
+    malloc_trim(0); /* the whole network is not to be held beside the part */
     trainer->heads = heads;
     trainer->graph = trainer->learnt = part;
     return true;

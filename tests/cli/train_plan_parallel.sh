@@ -29,7 +29,7 @@ print(all(x["data"] * x["stages"] == 128 for x in c), sorted({x["stages"] for x 
 print(sorted({x["schedule"] or "-" for x in c}))
 print(all(x["micro_batch"] * x["micro_batches"] * x["data"] == a["step_patches"] for x in c))
 print(all(p["step_s"] <= q["step_s"] * (1 + 1e-5) for p, q in zip(c, c[1:]) if q["fits"]))
-print(all(len(x["last_layers"]) == x["stages"] - 1 for x in c))
+print(all(len(x["last_layers"]) == x["stages"] - 1 and x["heads"] == 1 for x in c))
 # the memory of one choice between the least and the most: what fits then is first
 need = sorted(x["rank_bytes"] for x in c)
 open("some", "w").write(str((need[0] + need[-1]) // 2 // 1000000))
@@ -63,3 +63,29 @@ echo "--- in part given, in part assumed; one rank"
 plan --ranks 4 --machine-ranks 1 --latency-us 5 | grep '^connection'
 plan --ranks 4 --machine-ranks 1 --bandwidth-gb 2 | grep '^connection'
 plan $wire | grep -A 1 '^chosen'
+
+echo "--- heads of a Transformer: copies are faster where messages are late, heads take less memory"
+cat >run.yaml <<'Y'
+data: { train: data, window_mb: 1 }
+network: { name: vit_small_patch32_224, input_px: 64 }
+optimizer: { momentum: 0 }
+train: { batch: 2 }
+parallel: { micro_batch: 2 }
+Y
+wire="--latency-us 2000 --bandwidth-gb 100 --machine-ranks 1"
+heads() { plan --ranks 2 $wire "$@" | sed -nE '/^(chosen|heads|config)/p; /^  parallel/p' | sed -E 's/[0-9.]+ (times|MB)/N \1/; s/[0-9]+ %/N %/'; }
+heads
+plan --ranks 2 $wire --json >heads.json
+python3 - <<'P'
+import json
+c = json.load(open("heads.json"))["choices"]
+print(sorted({(x["data"], x["stages"], x["heads"]) for x in c}))
+print(all(0 < x["sums_in_layers"] < 1 if x["heads"] > 1 else x["sums_in_layers"] == 0 for x in c))
+divided, others = (min(x["rank_bytes"] for x in c if (x["heads"] > 1) == h) for h in (True, False))
+open("some", "w").write(str((divided + others) // 2 // 1000000))
+P
+heads --memory-mb "$(cat some)" -o divided
+grep -c 'one rank is shown' divided/parallel.svg
+heads --set ranks.compress=true
+try plan --ranks 4 $wire --set parallel.heads=4
+try plan --ranks 2 $wire --set parallel.heads=2 --set optimizer.name=lars
