@@ -56,13 +56,10 @@ static bool run(const struct advice_request *request, const struct advice_choice
     return ok;
 }
 
-/* For `learnt` bytes of parameters: gradients, optimizer and the plan. */
+/* Gradients and optimizer of `learnt` bytes of parameters. */
 static size_t to_learn(const struct advice_request *request, size_t learnt)
 {
-    size_t whole = 4 * (size_t)graph_parameter_count(request->graph);
-    double share = whole > 0 ? (double)learnt / (double)whole : 1;
-    return learnt * (size_t)(1 + request->optimizer_arrays + request->other_arrays) +
-           (size_t)(share * (double)request->train_plan);
+    return learnt * (size_t)(1 + request->optimizer_arrays + request->other_arrays);
 }
 
 /* What the rank that takes most takes. */
@@ -75,21 +72,23 @@ static size_t peak_of_stages(const struct advice_request *request, const struct 
         size_t learnt = 0;
         for (int i = 0; i < n_held; i++)
             learnt += cut->costs[held[i]].parameters;
-        size_t bytes = to_learn(request, learnt) + simulation->peak[r];
+        double share = weights > 0 ? (double)learnt / (double)weights : 1;
+        size_t bytes = to_learn(request, learnt) + simulation->peak[r] +
+                       (size_t)(share * (double)request->train_plan);
         most = bytes > most ? bytes : most;
     }
     return most + weights + request->evaluation_plan + request->besides;
 }
 
-/* Every rank has its part alone, but begins with the whole network. */
+/* Every rank has its part alone, but begins with the whole network; its plans have as many steps as
+ * those of the whole. */
 static size_t peak_of_heads(const struct advice_request *request, const struct cut *cut,
                             const struct simulation *simulation)
 {
     size_t own = cut->costs[0].parameters;
     size_t whole = 4 * (size_t)graph_parameter_count(request->graph);
-    double share = (double)own / (double)whole;
-    size_t in_steps = to_learn(request, own) + simulation->peak[0] +
-                      (size_t)(share * (double)request->evaluation_plan);
+    size_t in_steps = to_learn(request, own) + simulation->peak[0] + request->train_plan +
+                      request->evaluation_plan;
     return own + (in_steps > whole ? in_steps : whole) + request->besides;
 }
 

@@ -66,8 +66,8 @@ struct aside {
 
 static const struct aside *aside(void)
 {
-    static const struct aside avx512 = { 6000000, 16000, 6500, 2500, 900000, 150000, 7000000 };
-    static const struct aside others = { 2500000, 16000, 6500, 400, 900000, 150000, 5000000 };
+    static const struct aside avx512 = { 6200000, 16000, 6500, 2500, 600000, 150000, 7000000 };
+    static const struct aside others = { 2700000, 16000, 6500, 400, 600000, 150000, 5000000 };
     return simd_best() == SIMD_AVX512 ? &avx512 : &others;
 }
 
