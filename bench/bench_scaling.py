@@ -1,6 +1,6 @@
-"""Training on ranks: images per second of ResNet-18 (224 px, 16 patches on each rank) on 1 and 2 ranks of one
-thread, the time per step saved by summing while the backward pass runs, and a model of 1 to 1,024 ranks from measured
-sums, drawn against the published efficiency.
+"""Training on ranks: images per second of ResNet-18 (224 px, 16 patches on each rank) and of a diffusion U-Net
+(unet_small at 32 px, likewise) on 1 and 2 ranks of one thread, the time per step saved by summing while the backward pass
+runs, and a model of 1 to 1,024 ranks from measured sums, drawn against the published efficiency.
 
 Usage: bench_scaling.py BUILD. Writes BUILD/bench/scaling.json, scaling.svg and scaling.png.
 
@@ -28,7 +28,10 @@ FOLDER = os.path.join(BUILD, "bench")
 WORK = os.path.join(BUILD, "bench-work", "scaling")
 MICROTOME = os.path.join(BUILD, "microtome")
 BATCH, STEPS, EPOCHS = 16, 5, 2
-BUCKETS = [25 << 20, 46758048 - (26 << 20), 1 << 20]  # for ResNet-18 with 11.69 M parameters
+GENERATOR_EPOCHS = 16  # whose steps are short
+PARAMETERS = {"resnet18": 11689512, "unet_small": 2592707}
+CLASSIFIER = ("network.name=resnet18", "network.input_px=224", f"train.epochs={EPOCHS}")
+GENERATOR = ("objective=generate", "network.name=unet_small", "network.input_px=32", f"train.epochs={GENERATOR_EPOCHS}")
 PUBLISHED = (16, 75.0)  # diffusion model, data parallel, 1 to 16 GPUs
 
 
@@ -42,12 +45,12 @@ def prepare():
     measure.run([MICROTOME, "extract", "-q", WORK + "/cohort/slides.csv", "-o", WORK + "/stores", "--random", str(count)], {0, 1}, log)
 
 
-def train(ranks, cores, settings=()):
+def train(ranks, cores, learnt, settings=()):
     """Images per second of the training itself, and the record of the run."""
     out, log = os.path.join(WORK, "run"), os.path.join(WORK, "train.log")
     command = [MICROTOME, "train", "-q", "--json", "--overwrite", "-o", out, "--threads", "1", "--ranks", str(ranks)]
-    for setting in ("network.name=resnet18", "network.input_px=224", f"data.train={WORK}/stores", "data.val_fraction=0.3",
-                    f"train.batch={BATCH}", f"train.epochs={EPOCHS}", "data.workers=1", "schedule.learning_rate=0.001", *settings):
+    for setting in (*learnt, f"data.train={WORK}/stores", "data.val_fraction=0.3", f"train.batch={BATCH}", "data.workers=1",
+                    "schedule.learning_rate=0.001", *settings):
         command += ["--set", setting]
     measure.run(command, cores, log)
     with open(log) as text:
@@ -75,10 +78,16 @@ def fit(sums):
     return max(alpha, 1e-9), max(beta, 1e-13)
 
 
-def efficiency(ranks, compute, alpha, beta, overlap):
+def buckets(network):
+    """Bytes that are summed together: 25 MB each from the last layer on, 1 MB last."""
+    left = 4 * PARAMETERS[network] - (1 << 20)
+    return [25 << 20] * (left // (25 << 20)) + [left % (25 << 20), 1 << 20]
+
+
+def efficiency(ranks, network, compute, alpha, beta, overlap):
     if ranks == 1:
         return 100.0
-    times = [ring(ranks, n, alpha, beta) for n in BUCKETS]
+    times = [ring(ranks, n, alpha, beta) for n in buckets(network)]
     shown = sum(times)
     if overlap:
         shown = times[-1] + max(0.0, sum(times[:-1]) - compute * 2 / 3)
@@ -90,10 +99,10 @@ def draw(compute, alpha, beta, measured):
     def curve(name, kind, points):
         return f"{name}\t{kind}\t" + " ".join(f"{x} {y:.3f}" for x, y in points) + "\n"
     here = f"this machine: alpha {1e6 * alpha:.0f} us, {1e-9 / beta:.1f} GB/s"
-    lines = curve(here + ", overlap", "line", [(p, efficiency(p, compute, alpha, beta, True)) for p in ranks])
-    lines += curve(here + ", no overlap", "dashed", [(p, efficiency(p, compute, alpha, beta, False)) for p in ranks])
+    lines = curve(here + ", overlap", "line", [(p, efficiency(p, "resnet18", compute, alpha, beta, True)) for p in ranks])
+    lines += curve(here + ", no overlap", "dashed", [(p, efficiency(p, "resnet18", compute, alpha, beta, False)) for p in ranks])
     lines += curve("assumed network: alpha 20 us, 10 Gbit/s, no overlap", "dashed",
-                   [(p, efficiency(p, compute, 20e-6, 1 / 1.25e9, False)) for p in ranks])
+                   [(p, efficiency(p, "resnet18", compute, 20e-6, 1 / 1.25e9, False)) for p in ranks])
     lines += curve("measured here, 2 ranks", "line", [(1, 100.0), (2, measured)])
     lines += curve("published: 75 % at 16", "line", [(1, 100.0), PUBLISHED])
     subprocess.run([os.path.join(BUILD, "scaling_plot"), FOLDER + "/scaling.svg", FOLDER + "/scaling.png"],
@@ -104,12 +113,16 @@ def main():
     table = Table("scaling", FOLDER)
     os.makedirs(FOLDER, exist_ok=True)
     prepare()
-    one, _ = train(1, {0})
-    free, _ = train(1, {0, 1})
-    two, with_overlap = train(2, {0, 1})
-    _, without = train(2, {0, 1}, ["ranks.overlap=false"])
+    one, _ = train(1, {0}, CLASSIFIER)
+    free, _ = train(1, {0, 1}, CLASSIFIER)
+    two, with_overlap = train(2, {0, 1}, CLASSIFIER)
+    _, without = train(2, {0, 1}, CLASSIFIER, ["ranks.overlap=false"])
     table.add("resnet18 b16, 2 ranks x 1 thread", "patches/s", two, one, "1 rank x 1 thread on one core")
     table.add("resnet18 b16, 2 ranks x 1 thread", "patches/s", two, free, "1 rank x 1 thread, both cores free")
+    generator_one, _ = train(1, {0}, GENERATOR)
+    generator_two, _ = train(2, {0, 1}, GENERATOR)
+    table.add("diffusion, unet_small b16, 2 ranks x 1 thread", "patches/s", generator_two, generator_one,
+              "1 rank x 1 thread on one core")
     steps = STEPS * EPOCHS
     with_overlap, without = with_overlap["sums"], without["sums"]
     table.add("gradient sums not hidden by the backward pass", "ms/step", 1e3 * with_overlap["exposed_s"] / steps,
@@ -129,11 +142,14 @@ def main():
     compute = BATCH / one
     draw(compute, alpha, beta, 50 * two / one)
     print(f"alpha {1e6 * alpha:.1f} us, beta {1e9 * beta:.4f} ns/byte ({1e-9 / beta:.2f} GB/s); a step computes {compute:.2f} s")
-    for ranks in (2, 16, 128, 1024):
-        print(f"model, {ranks} ranks: {efficiency(ranks, compute, alpha, beta, False):.1f} % without overlap, "
-              f"{efficiency(ranks, compute, alpha, beta, True):.1f} % with")
-    table.add("model, 16 ranks, no overlap", "% efficiency", efficiency(16, compute, alpha, beta, False), PUBLISHED[1],
-              "published, 16 GPUs (diffusion model)")
+    steps_s = {"resnet18": compute, "unet_small": BATCH / generator_one}
+    for network, step_s in steps_s.items():
+        for ranks in (2, 16, 128, 1024):
+            print(f"model of {network}, {ranks} ranks: {efficiency(ranks, network, step_s, alpha, beta, False):.1f} % without "
+                  f"overlap, {efficiency(ranks, network, step_s, alpha, beta, True):.1f} % with")
+        for link, a, b in (("this machine's sums", alpha, beta), ("20 us, 10 Gbit/s", 20e-6, 1 / 1.25e9)):
+            table.add(f"model, {network}, 16 ranks, no overlap, {link}", "% efficiency",
+                      efficiency(16, network, step_s, a, b, False), PUBLISHED[1], "published, 16 GPUs (diffusion model)")
     table.finish()
 
 
