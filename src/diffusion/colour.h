@@ -10,7 +10,7 @@
 #define DIFFUSION_COLOUR_H
 #include <stdint.h>
 
-enum colour { COLOUR_RGB, COLOUR_APART };
+enum colour { COLOUR_RGB, COLOUR_APART, COLOUR_GRADED };
 extern const char *const colour_names[]; /* NULL-terminated, in the order of the enum */
 
 /* Planes of RGB between -1 and 1 [3, count] -> what is learnt [3, count]; `out` may be `rgb`. */

@@ -17,7 +17,7 @@ static const char *const objectives[] = { "classify", "distill", "encode",      
 
 const char *const model_text_rules[] = { "truncate", "head_tail", "refuse", "windows", NULL };
 const char *const model_process_names[] = { "flow", "edm", "epsilon", "v", NULL };
-const char *const model_colour_names[] = { "rgb", "apart", NULL };
+const char *const model_colour_names[] = { "rgb", "apart", "graded", NULL };
 
 const char *const model_meaning_names[] = { "unknown",  "logits", "probabilities",
                                             "features", "number", NULL };

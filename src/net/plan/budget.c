@@ -56,6 +56,7 @@ bool tape_estimate(const struct tape *tape, int segments, size_t *bytes, struct 
 /* What a process takes beside tensors, in bytes, as measured; kernels for AVX-512 are larger. */
 struct aside {
     size_t first;      /* with the first plan */
+    size_t first_back; /* and besides, if it has a backward pass */
     size_t first_step; /* for each of its steps */
     size_t step;       /* for a step of a later plan */
     size_t left_step;  /* of it, what stays when the plan is freed */
@@ -66,15 +67,17 @@ struct aside {
 
 static const struct aside *aside(void)
 {
-    static const struct aside avx512 = { 6200000, 16000, 6500, 2500, 600000, 150000, 7000000 };
-    static const struct aside others = { 2700000, 16000, 6500, 400, 600000, 150000, 5000000 };
+    static const struct aside avx512 = { 2700000, 3500000, 16000,  6500,
+                                         2500,    600000,  150000, 7000000 };
+    static const struct aside others = { 2700000, 0, 16000, 6500, 400, 600000, 150000, 5000000 };
     return simd_best() == SIMD_AVX512 ? &avx512 : &others;
 }
 
 size_t tape_own_bytes(const struct tape *tape, bool first)
 {
     size_t steps = (size_t)tape->n_steps;
-    return first ? aside()->first + steps * aside()->first_step : steps * aside()->step;
+    size_t back = tape->options.mode == PLAN_INFER ? 0 : aside()->first_back;
+    return first ? aside()->first + back + steps * aside()->first_step : steps * aside()->step;
 }
 
 size_t tape_jit_bytes(const struct tape *tape)
