@@ -368,7 +368,8 @@ const struct config_key config_keys[] = {
         "generate.colour", generate.colour, colour_names, "rgb",
         "for objective generate: rgb: red, green and blue are learnt; apart: the three principal "
         "directions of stained tissue, each of the same deviation, which avoids grains of "
-        "colours that no stain has"),
+        "colours that no stain has; graded: the same, the first of twice the deviation of the "
+        "second and that of twice the third's, which learns structure sooner"),
     TEXT("generate.centre", generate.centre, "''",
          "for objective generate: extended regular expression for the names of patients, whose "
          "first group is the centre or scanner, which the network is told too; '': it is not"),

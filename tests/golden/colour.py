@@ -29,4 +29,5 @@ mean, deviation = pixels.mean(0).round(4), np.sqrt(variances[order]).round(4)
 print(len(patches), "patches")
 print("mean", mean, "deviation", deviation)
 print("axis", axes.tolist())
-print("0.2 -0.4 0.9 becomes", axes @ (np.array([0.2, -0.4, 0.9]) - mean) * 0.5 / deviation)
+for name, learnt in [("apart", (0.5, 0.5, 0.5)), ("graded", (0.7, 0.35, 0.175))]:
+    print("0.2 -0.4 0.9 becomes", name, axes @ (np.array([0.2, -0.4, 0.9]) - mean) * learnt / deviation)

@@ -290,6 +290,13 @@ static void colours_are_taken_apart_and_put_together(void **state)
     colour_to_rgb(COLOUR_APART, 2, learnt, back);
     for (int i = 0; i < 6; i++)
         assert_near(back[i], rgb[i], 1e-6);
+    colour_to_learnt(COLOUR_GRADED, 2, rgb, learnt);
+    assert_near(learnt[0], -0.52804328, 1e-5);
+    assert_near(learnt[2], -0.72644967, 1e-5);
+    assert_near(learnt[4], 3.13899668, 1e-5);
+    colour_to_rgb(COLOUR_GRADED, 2, learnt, back);
+    for (int i = 0; i < 6; i++)
+        assert_near(back[i], rgb[i], 1e-6);
     colour_to_learnt(COLOUR_RGB, 2, rgb, learnt);
     assert_memory_equal(learnt, rgb, sizeof rgb);
 }
