@@ -4,7 +4,7 @@ tell them from the others, with the rare class as it is, with class weights, wit
 synthetic ones: AUC on other patients, over five seeds.
 
     bench/study_rare.py BUILD FOLDER [PART ...] [--seeds 1,2,3,4,5] [--slides 40] [--patches 100] [--epochs 12]
-        [--generator-network unet_small] [--generator-epochs 60] [--steps 24] [--guidance 1]
+        [--generator-network unet_tiny] [--generator-epochs 60] [--steps 24] [--guidance 1] [--threads 2]
 
 Parts, in this order if none is named: cohort, patches, generator, samples, likeness, train, table. What is in FOLDER
 already is not made again, so a study that was stopped can be continued. The arms:
@@ -43,10 +43,11 @@ parser.add_argument("--slides", type=int, default=40)
 parser.add_argument("--size", type=int, default=2048)
 parser.add_argument("--patches", type=int, default=100, help="of a class and slide")
 parser.add_argument("--epochs", type=int, default=12, help="of the balanced arms")
-parser.add_argument("--generator-network", default="unet_small")
+parser.add_argument("--generator-network", default="unet_tiny")
 parser.add_argument("--generator-epochs", type=int, default=60)
 parser.add_argument("--steps", type=int, default=24)
 parser.add_argument("--guidance", type=float, default=1)
+parser.add_argument("--threads", default="2")
 options = parser.parse_args()
 
 PX, MPP, SEED, RARE = 64, 0.5, 17, 0.05
@@ -70,18 +71,18 @@ GENERATOR = """seed: 1
 objective: generate
 classes: [normal, tumor]
 network: {{ name: {network}, input_px: {px} }}
-generate: {{ process: flow, condition: class, drop: 0.1 }}
+generate: {{ process: flow, condition: class, drop: 0.1, colour: graded }}
 data: {{ train: [train], patient: '^([^_]+)_', spacing_um_px: {mpp}, val_fraction: 0.05, workers: 1 }}
 augment: {{ flip: true, rotate: true }}
 optimizer: {{ name: adam }}
-train: {{ epochs: {epochs}, batch: 32, monitor: last, ema: 0.998, clip: 1 }}
-schedule: {{ learning_rate: 0.0005, warmup_epochs: 1 }}
+train: {{ epochs: {epochs}, batch: 8, monitor: last, ema: 0.999, clip: 1 }}
+schedule: {{ learning_rate: 0.0015, warmup_epochs: 0.5 }}
 """
 
 
 def run(*words):
     print("$ microtome", *words, flush=True)
-    subprocess.run([microtome, *map(str, words)], check=True, cwd=options.folder)
+    subprocess.run([microtome, *map(str, words), "--threads", options.threads], check=True, cwd=options.folder)
 
 
 def at(*names):
@@ -163,7 +164,7 @@ def samples():
     normal, tumour = count("train")
     if not os.path.exists(at("samples", "patches.h5")):
         run("synthesize", "sample", "--model", "generator", "--class", "tumor", "--n", normal - tumour, "--seed", 1,
-            "--steps", options.steps, "--guidance", options.guidance, "-o", "samples")
+            "--sampler", "euler", "--steps", options.steps, "--guidance", options.guidance, "-o", "samples")
 
 
 def likeness():

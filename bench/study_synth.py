@@ -125,8 +125,9 @@ def cohort(name, slides, seed, centers, px, mpp, per_class, size=4096):
 def part_phantom():
     cohort("tissue", 24, 5, "0,1,2", 64, 0.5, 150)
     cohort("tissue-test", 12, 6, "0,1,2", 64, 0.5, 150)
-    generator("phantom", data="tissue", classes="normal, tumor", network="unet_small", px=64, mpp=0.5, epochs=14)
-    judge("phantom", 2000, "tissue-test", "tissue", "normal,tumor")
+    generator("phantom", data="tissue", classes="normal, tumor", network="unet_tiny", colour="graded", px=64, mpp=0.5,
+              epochs=20)
+    judge("phantom", 1500, "tissue-test", "tissue", "normal,tumor")
 
 
 PRIVATE = dict(classes="normal, tumor", network="unet_tiny", px=32, mpp=1, colour="graded")
