@@ -102,11 +102,13 @@ static struct errors run(const struct zoo_golden *golden, const struct zoo_case 
 }
 
 /* The reference has the precision of a float, and outputs are few: the plain ones may be exact by
- * chance (bert_tiny: 3e-8), so some roundings are allowed besides. */
+ * chance (bert_tiny: 3e-8; t5_mini with AVX-512: 8e-7, with its samples on three ranks and no head
+ * divided 2e-6). So outputs may be as inexact as the gradients, of which there are many, and some
+ * roundings are allowed besides. */
 static bool is_as_exact(struct errors e, struct errors plain)
 {
     return e.gradients <= TIMES * plain.gradients + FLT_EPSILON &&
-           e.outputs <= TIMES * plain.outputs + 4 * FLT_EPSILON;
+           e.outputs <= TIMES * fmax(plain.outputs, plain.gradients) + 4 * FLT_EPSILON;
 }
 
 static void test_parts_are_as_exact_as_the_whole(void **state)

@@ -54,6 +54,8 @@ static void check_layer(struct linear l, bool turned, bool with_bias, bool with_
     float *packed = malloc(linear_packed_floats(&l) * sizeof *packed);
     int64_t input_step = turned ? 1 : l.outputs, output_step = turned ? l.inputs : 1;
     assert_non_null(packed);
+    for (size_t i = 0; i < linear_packed_floats(&l); i++)
+        packed[i] = NAN; /* what packing does not set is not read */
     l.threads = 1;
     linear_pack(&l, w, input_step, output_step, packed);
     linear_run(&l, x, packed, with_bias ? bias : NULL, with_residual ? residual : NULL, y);

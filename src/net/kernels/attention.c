@@ -6,7 +6,7 @@
 #include <omp.h>
 #include <string.h>
 #include "base/divide.h"
-#include "net/kernels/eight.h"
+#include "net/kernels/reg.h"
 #include "net/kernels/gemm.h"
 
 #define QUERIES 48 /* whole tiles of gemm.h, with 6 rows or 8 */
@@ -32,6 +32,7 @@ struct head {
     const float *q, *k, *v, *bias, *mask, *dy;
     float *y, *sums, *dq, *dk, *dv, *dbias;
     int64_t panel, block_keys;
+    const float *next_q, *next_k, *next_v; /* forward: of the head after this one; NULL: none */
     /* scratch of the thread */
     float *k_turned, *v_turned; /* [width, keys] packed */
     float *v_packed;            /* [keys, width] packed; forward: in the place of v_turned */
@@ -147,12 +148,28 @@ static const float *bias_of(const struct head *h, const struct block *b, int64_t
     return h->bias ? h->bias + (b->query + r) * h->a->keys + b->key : NULL;
 }
 
+/* Brings one row of the next head to the caches: it lies among those of other heads, so that the
+ * processor would not expect it. */
+static void fetch_row(const struct head *h, int64_t row)
+{
+    const struct attention *a = h->a;
+    for (int64_t i = 0; h->next_q && i < a->width; i += 16) {
+        __builtin_prefetch(h->next_q + row * a->q_step + i);
+        if (row < a->keys) {
+            __builtin_prefetch(h->next_k + row * a->k_step + i);
+            __builtin_prefetch(h->next_v + row * a->v_step + i);
+        }
+    }
+}
+
 /* p = the exponentials of a block less the largest score of each row so far; y and the sums so far
  * are brought to that. */
 static void soften(const struct head *h, const struct block *b, float *top, float *sum)
 {
     for (int64_t r = 0; r < b->queries; r++) {
         float *row = h->p + r * h->block_keys;
+        if (b->key == 0)
+            fetch_row(h, b->query + r);
         float most = h->loops->finish_scores(b->keys, h->a->scale, bias_of(h, b, r),
                                              h->mask ? h->mask + b->key : NULL, row);
         most = most > top[r] ? most : top[r];
@@ -206,6 +223,10 @@ void attention_forward_pass(const struct attention *a, const struct attention_ar
 #pragma omp parallel for num_threads(a->threads) schedule(static) if (a->threads > 1)
     for (int64_t i = 0; i < a->samples * a->heads; i++) {
         struct head h = head_of(a, arrays, i / a->heads, i % a->heads);
+        if (i + 1 < a->samples * a->heads) {
+            struct head next = head_of(a, arrays, (i + 1) / a->heads, (i + 1) % a->heads);
+            h.next_q = next.q, h.next_k = next.k, h.next_v = next.v;
+        }
         turn(a, h.k, a->k_step, h.k_turned);
         gemm_pack(a->level, a->width, a->keys, h.v, a->v_step, 1, 0, ceil_div(a->width, h.panel),
                   h.v_packed);

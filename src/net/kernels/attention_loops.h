@@ -10,37 +10,34 @@ static EACH_TARGET float EACH_NAME(finish_scores)(int64_t n, float scale, const 
     float most = -INFINITY;
     for (int64_t i = n; i < whole; i++)
         s[i] = -INFINITY;
-    if (bias) {
-#pragma omp simd
-        for (int64_t i = 0; i < n; i++)
-            s[i] = s[i] * scale + bias[i];
-    } else {
-#pragma omp simd
-        for (int64_t i = 0; i < whole; i++)
-            s[i] = s[i] * scale;
-    }
+    for (int64_t i = 0; bias && i < n; i++)
+        s[i] = s[i] * scale + bias[i];
+    scale = bias ? 1 : scale;
     for (int64_t i = 0; mask && i < n; i++)
         s[i] = mask[i] != 0 ? s[i] : -INFINITY;
 #pragma omp simd reduction(max : most)
-    for (int64_t i = 0; i < whole; i++)
-        most = s[i] > most ? s[i] : most;
+    for (int64_t i = 0; i < whole; i++) {
+        float v = s[i] * scale;
+        s[i] = v;
+        most = v > most ? v : most;
+    }
     return most;
 }
 
 /* s = e^(s - top), 0 for -infinity; returns the sum. top is finite. */
 static EACH_TARGET float EACH_NAME(exponentials)(int64_t n, float top, float *s)
 {
-    eight sum[STEP / 8] = { { 0 } };
+    reg sum[STEP / EACH_LANES] = { { 0 } };
     float total = 0;
     for (int64_t i = 0; i < n; i += STEP)
-        for (int k = 0; k < STEP / 8; k++) {
-            eight v = EIGHT_AT(s + i + 8 * k) - top, e = EACH_NAME(curve_exp)(v);
-            e = (eight)((eight_bits)e & ~(v < -87.0f));
+        for (int k = 0; k < STEP / EACH_LANES; k++) {
+            reg v = REG_AT(s + i + EACH_LANES * k) - top, e = EACH_NAME(curve_exp)(v);
+            e = (reg)((reg_bits)e & ~(v < -87.0f));
             sum[k] += e;
-            EIGHT_PUT(s + i + 8 * k, e);
+            REG_PUT(s + i + EACH_LANES * k, e);
         }
     for (int k = 0; k < STEP; k++)
-        total += sum[k / 8][k % 8];
+        total += sum[k / EACH_LANES][k % EACH_LANES];
     return total;
 }
 

@@ -101,25 +101,25 @@ static inline void turn_square(const float *from, int64_t step, float *to, int64
 static void turn_panel(int64_t panel, int64_t columns, int64_t k, const float *from, int64_t column,
                        float *to)
 {
-    const int64_t whole = columns == panel ? k / 4 * 4 : 0;
+    const int64_t wide = columns / 4 * 4, whole = k / 4 * 4;
     for (int64_t i = 0; i < whole; i += 4)
-        for (int64_t j = 0; j < panel; j += 4)
+        for (int64_t j = 0; j < wide; j += 4)
             turn_square(from + j * column + i, column, to + i * panel + j, panel);
-    for (int64_t i = whole; i < k; i++)
-        for (int64_t j = 0; j < panel; j++)
-            to[i * panel + j] = j < columns ? from[j * column + i] : 0;
+    for (int64_t i = 0; i < k; i++)
+        for (int64_t j = i < whole ? wide : 0; j < columns; j++)
+            to[i * panel + j] = from[j * column + i];
 }
 
 /* One panel of rows that are `row` floats apart. */
 static void copy_panel(int64_t panel, int64_t columns, int64_t k, const float *from, int64_t row,
                        float *to)
 {
+    const int64_t wide = columns / 4 * 4;
     for (int64_t i = 0; i < k; i++, from += row, to += panel) {
-        int64_t j = 0;
-        for (; j + 4 <= columns; j += 4)
+        for (int64_t j = 0; j < wide; j += 4)
             *(vector128_at *)(to + j) = *(const vector128_at *)(from + j);
-        for (; j < panel; j++)
-            to[j] = j < columns ? from[j] : 0;
+        for (int64_t j = wide; j < columns; j++)
+            to[j] = from[j];
     }
 }
 

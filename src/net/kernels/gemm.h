@@ -20,7 +20,9 @@ struct gemm {
                         not */
     float *c;
     int64_t c_row;
-    bool add; /* to what C has; else it is overwritten */
+    bool add;          /* to what C has; else it is overwritten */
+    const float *next; /* [m, n] that is used next, brought to the caches meanwhile; NULL: none */
+    int64_t next_row;
 };
 
 typedef void gemm_function(const struct gemm *g);
@@ -32,7 +34,7 @@ int64_t gemm_panel(enum simd level);
 /* Floats of b [k, n] packed: panels that follow each other, [k, gemm_panel] each. */
 int64_t gemm_packed_floats(enum simd level, int64_t n, int64_t k);
 /* Packs the panels first .. end - 1 of b, whose rows and columns lie row and column floats apart,
- * one of which is 1; behind the last column come zeros. */
+ * one of which is 1; what lies behind the last column is not set. */
 void gemm_pack(enum simd level, int64_t n, int64_t k, const float *b, int64_t row, int64_t column,
                int64_t first, int64_t end, float *packed);
 

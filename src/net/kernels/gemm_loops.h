@@ -3,15 +3,27 @@
 #define INLINE static inline __attribute__((always_inline)) TARGET
 #define UNROLL _Pragma("GCC unroll 16")
 
+/* Where a tile begins: of A, B, C and, if there is one, of what is next. */
+struct VARIANT(gemm_place) {
+    const float *a, *b;
+    float *c;
+    const float *next;
+};
+
 /* `rows` rows and `vectors` registers of columns, the last of which has only some lanes if
  * `partial`. The counts are constants. */
 INLINE void VARIANT(gemm_tile)(int rows, int vectors, bool partial, PART part, const struct gemm *g,
-                               const float *a, const float *b, float *c)
+                               const struct VARIANT(gemm_place) * at)
 {
     VEC sum[GEMM_ROWS][GEMM_VECTORS];
     UNROLL for (int r = 0; r < rows; r++) UNROLL for (int v = 0; v < vectors; v++) sum[r][v] =
         VEC_SET(0.0f);
     const int64_t a_row = g->a_row, a_column = g->a_column, b_row = g->b_row, c_row = g->c_row;
+    const float *a = at->a, *b = at->b;
+    float *c = at->c;
+    if (at->next)
+        UNROLL for (int r = 0; r < rows; r++) UNROLL for (int v = 0; v < vectors; v++)
+            __builtin_prefetch(at->next + r * g->next_row + v * LANES);
     for (int64_t k = g->k; k > 0; k--, a += a_column, b += b_row) {
         VEC x[GEMM_VECTORS];
         UNROLL for (int v = 0; v < vectors; v++) x[v] =
@@ -36,20 +48,21 @@ INLINE void VARIANT(gemm_tile)(int rows, int vectors, bool partial, PART part, c
     }
 }
 
-/* All rows of some columns. */
+/* All rows of the columns from `column` on. */
 INLINE void VARIANT(gemm_columns)(int vectors, bool partial, PART part, const struct gemm *g,
-                                  const float *b, float *c)
+                                  const float *b, int64_t column)
 {
-    const float *a = g->a;
+    struct VARIANT(gemm_place) at = { g->a, b, g->c + column, g->next ? g->next + column : NULL };
     const int64_t panel = g->a_panel ? g->a_panel : GEMM_ROWS * g->a_row;
     int64_t left = g->m;
     for (; left >= GEMM_ROWS; left -= GEMM_ROWS) {
-        VARIANT(gemm_tile)(GEMM_ROWS, vectors, partial, part, g, a, b, c);
-        a += panel, c += GEMM_ROWS * g->c_row;
+        VARIANT(gemm_tile)(GEMM_ROWS, vectors, partial, part, g, &at);
+        at.a += panel, at.c += GEMM_ROWS * g->c_row;
+        at.next = at.next ? at.next + GEMM_ROWS * g->next_row : NULL;
     }
 #define REST(rows)                                                                                 \
     case rows:                                                                                     \
-        VARIANT(gemm_tile)(rows, vectors, partial, part, g, a, b, c);                              \
+        VARIANT(gemm_tile)(rows, vectors, partial, part, g, &at);                                  \
         break
     switch (left) {
 #if GEMM_ROWS > 6
@@ -75,17 +88,17 @@ static TARGET void VARIANT(gemm_run)(const struct gemm *g)
     const int64_t panel = g->b_panel ? g->b_panel : GEMM_VECTORS * LANES;
     const float *b = g->b;
     for (; n + GEMM_VECTORS * LANES <= g->n; n += GEMM_VECTORS * LANES, b += panel)
-        VARIANT(gemm_columns)(GEMM_VECTORS, false, all, g, b, g->c + n);
+        VARIANT(gemm_columns)(GEMM_VECTORS, false, all, g, b, n);
     if (n + 2 * LANES <= g->n && GEMM_VECTORS > 2) {
-        VARIANT(gemm_columns)(2, false, all, g, b, g->c + n);
+        VARIANT(gemm_columns)(2, false, all, g, b, n);
         n += 2 * LANES, b += 2 * LANES;
     }
     if (n + LANES <= g->n) {
-        VARIANT(gemm_columns)(1, false, all, g, b, g->c + n);
+        VARIANT(gemm_columns)(1, false, all, g, b, n);
         n += LANES, b += LANES;
     }
     if (n < g->n)
-        VARIANT(gemm_columns)(1, true, PART_OF(g->n - n), g, b, g->c + n);
+        VARIANT(gemm_columns)(1, true, PART_OF(g->n - n), g, b, n);
 }
 #undef INLINE
 #undef UNROLL

@@ -4,13 +4,17 @@
  * apart would not stay in the caches, and go to y when they are complete. */
 #include "net/kernels/linear.h"
 #include "base/divide.h"
-#include "net/kernels/eight.h"
+#include "net/kernels/reg.h"
 #include "net/kernels/gemm.h"
 
 #define ROWS_OF_TASK 72 /* at most; whole tiles of gemm.h, with 6 rows or 8 */
 #define ROWS_OF_TILE 24
-#define GROUP 144         /* columns at most; whole panels */
-#define BLOCK_FLOATS 4096 /* of a panel at a time: half of the smallest level-1 cache */
+#define GROUP 144 /* columns at most; whole panels */
+/* Inputs of a block at most. What meets all rows of a task is a panel of so many: 16 KB, half of
+ * the smallest level-1 cache, or with AVX-512 73 KB in the level-2 cache, from which three
+ * registers come in time for 24 multiply-adds. */
+#define BLOCK 256
+#define BLOCK_AVX512 384
 
 /* Sums of rows and columns that go to y [rows, n], whose rows are `step` floats apart, as those of
  * the residual. */
@@ -44,7 +48,7 @@ struct arrays {
 /* Inputs of a block: all blocks but the last are as large. Sums depend on it. */
 static int64_t block_inputs(const struct linear *l)
 {
-    int64_t most = BLOCK_FLOATS / gemm_panel(l->level) / 64 * 64;
+    int64_t most = l->level == SIMD_AVX512 ? BLOCK_AVX512 : BLOCK;
     int64_t blocks = ceil_div(l->inputs, most);
     return ceil_div(ceil_div(l->inputs, blocks), 8) * 8;
 }
@@ -69,7 +73,9 @@ static void run_group(const struct linear *l, const struct arrays *at, const str
                              .b_panel = panel * l->inputs,
                              .c = sums,
                              .c_row = GROUP,
-                             .add = i > 0 });
+                             .add = i > 0,
+                             .next = at->y + first,
+                             .next_row = l->outputs });
     finish(l->function, &(struct sums){ .rows = part->rows,
                                         .n = part->columns,
                                         .step = l->outputs,

@@ -4,34 +4,33 @@
 
 #define INLINE static inline __attribute__((always_inline)) EACH_TARGET
 
-/* Eight sums with their bias and residual (NULL: none). `function` is a constant. */
-INLINE eight EACH_NAME(finish_eight)(enum linear_function function, const float *sums,
-                                     const float *bias, const float *residual)
+/* EACH_LANES sums with their bias and residual (NULL: none). `function` is a constant. */
+INLINE reg EACH_NAME(finish_reg)(enum linear_function function, const float *sums,
+                                 const float *bias, const float *residual)
 {
-    eight v = EIGHT_AT(sums);
+    reg v = REG_AT(sums);
     if (bias)
-        v = v + EIGHT_AT(bias);
+        v = v + REG_AT(bias);
     if (residual)
-        v = v + EIGHT_AT(residual);
+        v = v + REG_AT(residual);
     if (function == LINEAR_RELU)
-        return (eight)((eight_bits)v & ~(v < 0)); /* keeps NaN */
+        return (reg)((reg_bits)v & ~(v < 0)); /* keeps NaN */
     if (function == LINEAR_SILU)
         return EACH_NAME(curve_silu)(v);
     return function == LINEAR_GELU ? EACH_NAME(curve_gelu)(v) : v;
 }
 
-/* The same for the last n outputs of a row, fewer than eight. */
+/* The same for the last n outputs of a row, fewer than EACH_LANES. */
 INLINE void EACH_NAME(finish_rest)(enum linear_function function, int64_t n, const float *sums,
                                    const float *bias, const float *residual, float *y)
 {
-    float row[3][8] = { { 0 } };
+    float row[3][EACH_LANES] = { { 0 } };
     for (int64_t i = 0; i < n; i++) {
         row[0][i] = sums[i];
         row[1][i] = bias ? bias[i] : 0;
         row[2][i] = residual ? residual[i] : 0;
     }
-    eight v =
-        EACH_NAME(finish_eight)(function, row[0], bias ? row[1] : NULL, residual ? row[2] : NULL);
+    reg v = EACH_NAME(finish_reg)(function, row[0], bias ? row[1] : NULL, residual ? row[2] : NULL);
     for (int64_t i = 0; i < n; i++)
         y[i] = v[i];
 }
@@ -43,11 +42,11 @@ INLINE void EACH_NAME(finish_with)(enum linear_function function, const struct s
         const float *residual = sums->residual ? sums->residual + r * sums->step : NULL;
         float *y = sums->y + r * sums->step;
         int64_t left = sums->n;
-        for (; left >= 8; left -= 8, from += 8, y += 8) {
-            eight v = EACH_NAME(finish_eight)(function, from, bias, residual);
-            EIGHT_PUT(y, v);
-            bias = bias ? bias + 8 : NULL;
-            residual = residual ? residual + 8 : NULL;
+        for (; left >= EACH_LANES; left -= EACH_LANES, from += EACH_LANES, y += EACH_LANES) {
+            reg v = EACH_NAME(finish_reg)(function, from, bias, residual);
+            REG_PUT(y, v);
+            bias = bias ? bias + EACH_LANES : NULL;
+            residual = residual ? residual + EACH_LANES : NULL;
         }
         if (left)
             EACH_NAME(finish_rest)(function, left, from, bias, residual, y);
