@@ -56,8 +56,10 @@ const struct graph *trainer_network(const struct trainer *trainer)
 
 void trainer_heads_peers(const struct trainer *trainer, struct plan_options *options)
 {
-    if (trainer->heads)
-        options->peers[PEERS_HEADS] = &trainer->heads->peers;
+    if (!trainer->heads)
+        return;
+    options->peers[PEERS_HEADS] = &trainer->heads->peers;
+    options->wait_for_sums = !trainer->config->ranks.overlap;
 }
 
 /* --- parameter by parameter --- */

@@ -26,6 +26,7 @@ apart one two 2e-6
 apart one other 2e-6 # the control
 train -o four --ranks 4 --set parallel.heads=2 --set train.batch=4
 apart one four 2e-6
+heads -o waits --set ranks.overlap=false && cmp two/model.safetensors waits/model.safetensors && echo "sums that are waited for: bit for bit"
 
 echo "--- the model"
 microtome predict test.csv --model two -o scores --threads 1 -q >/dev/null && head -n 1 scores/scores.csv

@@ -25,24 +25,11 @@ static const struct network networks[] = {
     { "t5_mini", { .channels = 40, .height = 7, .depth = 2 } },
 };
 
-/* Peers whose sums are left out from now on, if `skip`. */
-struct skipping {
-    struct plan_peers real;
-    bool skip;
-};
-
-static bool sum_floats(void *arg, float *values, int64_t n, struct err *err)
-{
-    struct skipping *s = arg;
-    return s->skip || s->real.sum_floats(s->real.arg, values, n, err);
-}
-
 struct run {
     struct ranks *ranks;
     struct graph *whole, *graph;
     struct plan *plan;
     int64_t *outer;
-    struct skipping skipping;
     struct plan_peers peers;
 };
 
@@ -59,8 +46,17 @@ static struct graph *build(struct ranks *ranks, const struct network *network, i
     return graph;
 }
 
+/* Leaves out the sums backward. */
+static void detach(struct graph *graph)
+{
+    for (int32_t i = 0; i < graph->n_nodes; i++)
+        if (graph->nodes[i].op->kind == OP_ALL_REDUCE)
+            graph->nodes[i].attr.all_reduce.sum_backward = false;
+}
+
 /* grid NULL: the whole network with all samples. */
-static void make(struct run *run, const struct network *network, struct rank_grid *grid)
+static void make(struct run *run, const struct network *network, struct rank_grid *grid,
+                 bool detached)
 {
     struct plan_options options = { .mode = PLAN_TRAIN, .threads = 1 };
     struct err err = { 0 };
@@ -72,10 +68,9 @@ static void make(struct run *run, const struct network *network, struct rank_gri
                        : graph_copy(run->whole, &run->graph, &err),
              &err);
     if (parts > 1) {
-        run->skipping.real = peers_of_ranks(&grid->group[GRID_HEADS]);
-        run->peers = run->skipping.real;
-        run->peers.arg = &run->skipping;
-        run->peers.sum_floats = sum_floats;
+        run->peers = peers_of_ranks(&grid->group[GRID_HEADS]);
+        if (detached)
+            detach(run->graph);
         options.peers[PEERS_HEADS] = &run->peers;
     }
     CHECK_OK(run->ranks, plan_new(run->graph, &options, &run->plan, &err), &err);
@@ -85,7 +80,7 @@ static void make(struct run *run, const struct network *network, struct rank_gri
 }
 
 /* replica: whose samples these are. */
-static void pass(struct run *run, int replica, bool detached)
+static void pass(struct run *run, int replica)
 {
     const struct graph *graph = run->graph;
     struct err err = { 0 };
@@ -105,7 +100,6 @@ static void pass(struct run *run, int replica, bool detached)
     for (int64_t k = 0; k < n; k++)
         plan_output_gradient(run->plan, 0)[k] =
             (float)zoo_number(zoo_stream("loss:", "logits"), replica * n + k);
-    run->skipping.skip = detached;
     CHECK_OK(run->ranks, plan_backward(run->plan, &err), &err);
 }
 
@@ -152,10 +146,10 @@ static void try(struct ranks *all, const struct network *network, int data, bool
     int heads = all->size / data;
     CHECK_OK(all, rank_grid_new(all, (int64_t[]){ data, 1, 1, 1, heads }, &grid, &err), &err);
     struct run whole = { .ranks = all }, part = { .ranks = all };
-    make(&whole, network, NULL);
-    make(&part, network, &grid);
-    pass(&whole, 0, false);
-    pass(&part, grid.at[GRID_DATA], detached);
+    make(&whole, network, NULL, false);
+    make(&part, network, &grid, detached);
+    pass(&whole, 0);
+    pass(&part, grid.at[GRID_DATA]);
     int64_t n = BATCH / data * CLASSES;
     CHECK(all, relative_error(plan_output(part.plan, 0),
                               plan_output(whole.plan, 0) + grid.at[GRID_DATA] * n, n) < 1e-5);

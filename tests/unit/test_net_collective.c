@@ -211,7 +211,9 @@ static void recomputation_does_not_talk(void **state)
     struct job all[PEERS], again[PEERS];
     int64_t calls = run_bands(all, (struct plan_options){ .saving = SAVING_ALL });
     int64_t n, m;
-    assert_int_equal(calls, (1 + TALL) * 2 * 2 + 1); /* halos: two ways, two passes; one sum */
+    /* halos: two ways, two passes; one sum: parts out and back, to and from each of the others,
+     * each started and finished */
+    assert_int_equal(calls, (1 + TALL) * 2 * 2 + 2 * (PEERS - 1) * 4);
     assert_int_equal(run_bands(again, (struct plan_options){ .saving = SAVING_RECOMPUTE }), calls);
     for (int r = 0; r < PEERS; r++) {
         const float *a = plan_gradients(all[r].plan, &n), *b = plan_gradients(again[r].plan, &m);

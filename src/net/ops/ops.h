@@ -38,7 +38,9 @@ extern const struct op op_convert;
 /* carry.c */
 extern const struct op op_carry;
 /* collective.c */
-extern const struct op op_halo, op_all_reduce, op_all_gather;
+extern const struct op op_halo, op_all_gather;
+/* all_reduce.c */
+extern const struct op op_all_reduce;
 /* soft_pool.c */
 extern const struct op op_global_lse_pool, op_attention_pool;
 /* attention.c */

@@ -251,6 +251,8 @@ static bool build(struct tape *tape, struct err *err)
     forget_hints(tape);
     if (trains(tape) && tape->options.split_backward)
         return tape_split(tape, err);
+    if (trains(tape) && !tape->options.wait_for_sums && !tape_overlap(tape, err))
+        return false;
     return !trains(tape) || !tape->options.profile || tape_mark_weights(tape, err);
 }
 

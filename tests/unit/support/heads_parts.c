@@ -10,17 +10,9 @@
 
 #define MOST 32 /* processes */
 
-/* Peers of whom one sum is left out, forward or backward. */
-struct faulty {
-    struct plan_peers peers;
-    const struct plan_peers *real;
-    bool skip;
-};
-
 struct process {
     struct graph *part;
     struct plan *plan;
-    struct faulty faulty;
     int64_t *outer; /* see transform_heads; NULL: not divided */
 };
 
@@ -41,10 +33,16 @@ static void end_if(bool failed, const char *what, const struct err *err)
     exit(1);
 }
 
-static bool sum_floats(void *arg, float *values, int64_t n, struct err *err)
+/* Leaves out the sums of one pass. */
+static void break_sums(struct graph *graph, enum heads_fault fault)
 {
-    struct faulty *f = arg;
-    return f->skip || f->real->sum_floats(f->real->arg, values, n, err);
+    for (int32_t i = 0; i < graph->n_nodes; i++) {
+        struct all_reduce_attr *a = &graph->nodes[i].attr.all_reduce;
+        if (graph->nodes[i].op->kind != OP_ALL_REDUCE)
+            continue;
+        a->sum_forward &= fault != HEADS_APART;
+        a->sum_backward &= fault != HEADS_DETACHED;
+    }
 }
 
 /* --- numbers --- */
@@ -93,17 +91,16 @@ static void make_inputs(struct run *run)
 static void make_plan(struct run *run, struct process *p, int replica, int part)
 {
     const struct heads_job *job = run->job;
-    struct plan_options options = { .mode = job->mode, .threads = 1, .saving = job->saving };
+    struct plan_options options = {
+        .mode = job->mode, .threads = 1, .saving = job->saving, .wait_for_sums = job->wait
+    };
     struct err err = { 0 };
     if (job->parts > 1) {
         p->outer = calloc((size_t)run->replica->n_values, sizeof *p->outer);
         end_if(!transform_heads(run->replica, job->parts, part, &p->part, p->outer, &err), "heads",
                &err);
-        p->faulty.real = thread_peers_of(run->peers[replica], part);
-        p->faulty.peers = *p->faulty.real;
-        p->faulty.peers.arg = &p->faulty;
-        p->faulty.peers.sum_floats = sum_floats;
-        options.peers[PEERS_HEADS] = &p->faulty.peers;
+        break_sums(p->part, job->fault);
+        options.peers[PEERS_HEADS] = thread_peers_of(run->peers[replica], part);
     } else {
         end_if(!graph_copy(run->replica, &p->part, &err), "copy", &err);
     }
@@ -124,13 +121,11 @@ static void work(void *arg, int number)
         int64_t n = count_of(p->part, p->part->inputs[i].value);
         memcpy(plan_input(p->plan, i), run->inputs[i] + replica * n, (size_t)n * sizeof(float));
     }
-    p->faulty.skip = job->fault == HEADS_APART;
     end_if(!plan_forward(p->plan, &err), "forward", &err);
     int64_t n = count_of(p->part, p->part->outputs[0].value);
     uint64_t loss = zoo_stream("loss:", p->part->outputs[0].name);
     for (int64_t k = 0; k < n; k++)
         plan_output_gradient(p->plan, 0)[k] = (float)zoo_number(loss, replica * n + k);
-    p->faulty.skip = job->fault == HEADS_DETACHED;
     end_if(!plan_backward(p->plan, &err), "backward", &err);
 }
 

@@ -20,6 +20,7 @@ struct heads_job {
     enum plan_mode mode;
     enum plan_saving saving;
     enum heads_fault fault;
+    bool wait; /* for sums where they start */
 };
 
 struct heads_result {
