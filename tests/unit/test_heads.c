@@ -3,7 +3,8 @@
  * outputs and gradients of all parameters are compared with PyTorch in double precision
  * (tests/golden/zoo: outputs in full, gradients by checksums), and their error is at most 1.5 times
  * that of the whole network; not so with sums that are left out. A toy against central differences
- * in double; the same bits with sums that are waited for; dropout on any grid; what is refused. */
+ * in double; the same bits with sums that are waited for; dropout on any grid; what is refused. All
+ * of it also with tokens divided where heads and columns are not. */
 #include <float.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -89,23 +90,22 @@ static struct errors judge(const struct zoo_golden *golden, const struct heads_r
 }
 
 static struct errors run(const struct zoo_golden *golden, const struct zoo_case *zoo_case,
-                         int parts, int replicas, enum heads_fault fault)
+                         int parts, int replicas, bool tokens, enum heads_fault fault)
 {
+    static const char *const faults[] = { "", ", detached", ", apart", ", alone" };
     struct heads_job job = { .network = zoo_case->network,
                              .options = zoo_case->options,
                              .parts = parts,
                              .replicas = replicas,
                              .mode = PLAN_TUNE,
-                             .fault = fault };
+                             .fault = fault,
+                             .tokens = tokens };
     struct heads_result result;
     heads_parts_run(&job, &result);
     struct errors e = judge(golden, &result);
-    print_message("%-13s heads %d x data %d%s: gradients %.2e, outputs %.1e; %lld of %lld "
+    print_message("%-13s heads %d%s x data %d%s: gradients %.2e, outputs %.1e; %lld of %lld "
                   "parameters, %.2f MB\n",
-                  zoo_case->name, parts, replicas,
-                  fault == HEADS_RIGHT      ? ""
-                  : fault == HEADS_DETACHED ? ", detached"
-                                            : ", apart",
+                  zoo_case->name, parts, tokens ? " and tokens" : "", replicas, faults[fault],
                   e.gradients, e.outputs, (long long)result.part_count, (long long)result.count,
                   (double)result.arena / 1e6);
     heads_result_free(&result);
@@ -143,13 +143,19 @@ static void test_parts_are_as_exact_as_the_whole(void **state)
         if (strcmp(c->name, grids[i / n].name) != 0)
             continue;
         assert_true(zoo_golden_read(&golden, folder, NULL, c->name));
-        struct errors plain = run(&golden, c, 1, 1, HEADS_RIGHT);
+        struct errors plain = run(&golden, c, 1, 1, false, HEADS_RIGHT);
         for (int k = 0; k < 9; k++)
-            if (heads[k / 3] * data[k % 3] > 1)
-                assert_true(
-                    is_as_exact(run(&golden, c, heads[k / 3], data[k % 3], HEADS_RIGHT), plain));
-        assert_false(is_as_exact(run(&golden, c, 2, 1, HEADS_DETACHED), plain));
-        assert_false(is_as_exact(run(&golden, c, 2, 1, HEADS_APART), plain));
+            for (int tokens = 0; tokens < (heads[k / 3] > 1 ? 2 : 1); tokens++)
+                if (heads[k / 3] * data[k % 3] > 1)
+                    assert_true(is_as_exact(
+                        run(&golden, c, heads[k / 3], data[k % 3], tokens, HEADS_RIGHT), plain));
+        for (int tokens = 0; tokens < 2; tokens++) {
+            assert_false(is_as_exact(run(&golden, c, 2, 1, tokens, HEADS_DETACHED), plain));
+            assert_false(is_as_exact(run(&golden, c, 2, 1, tokens, HEADS_APART), plain));
+        }
+        /* of one layer only the first token, which the first part has, gets gradients */
+        if (c->options.depth != 1)
+            assert_false(is_as_exact(run(&golden, c, 2, 1, true, HEADS_ALONE), plain));
         zoo_golden_free(&golden);
         tried++;
     }
@@ -370,19 +376,25 @@ static void test_dropout_is_that_of_the_whole(void **state)
                                  .mode = PLAN_TRAIN };
         struct heads_result whole, parts, again, without;
         try(&job, &whole);
-        job.parts = 4, job.replicas = 2;
-        try(&job, &parts);
-        job.saving = SAVING_RECOMPUTE;
-        try(&job, &again);
-        job.saving = SAVING_ALL, job.mode = PLAN_TUNE;
-        try(&job, &without);
-        print_message("%s: dropout apart %.1e, without %.1e\n", networks[i].name,
-                      distance(&parts, &whole), distance(&without, &whole));
-        assert_true(distance(&parts, &whole) < 2e-6);
-        assert_true(distance(&without, &whole) > 1e-2);
-        assert_memory_equal(parts.gradients, again.gradients, (size_t)parts.count * sizeof(float));
-        heads_result_free(&whole), heads_result_free(&parts);
-        heads_result_free(&again), heads_result_free(&without);
+        for (int tokens = 0; tokens < 2; tokens++) {
+            job.parts = 4, job.replicas = 2, job.tokens = tokens;
+            job.saving = SAVING_ALL, job.mode = PLAN_TRAIN;
+            try(&job, &parts);
+            job.saving = SAVING_RECOMPUTE;
+            try(&job, &again);
+            job.saving = SAVING_ALL, job.mode = PLAN_TUNE;
+            try(&job, &without);
+            print_message("%s%s: dropout apart %.1e, without %.1e\n", networks[i].name,
+                          tokens ? ", tokens divided" : "", distance(&parts, &whole),
+                          distance(&without, &whole));
+            assert_true(distance(&parts, &whole) < 2e-6);
+            assert_true(distance(&without, &whole) > 1e-2);
+            assert_memory_equal(parts.gradients, again.gradients,
+                                (size_t)parts.count * sizeof(float));
+            heads_result_free(&parts);
+            heads_result_free(&again), heads_result_free(&without);
+        }
+        heads_result_free(&whole);
     }
 }
 
@@ -455,9 +467,9 @@ static void test_sums_under_way_change_no_bits(void **state)
     };
     (void)state;
     for (int parts = 2; parts <= 4; parts += 2)
-        for (int replicas = 1; replicas <= 2; replicas++) {
+        for (int tokens = 0; tokens < 2; tokens++) {
             struct heads_result waited, under_way[2];
-            job.parts = parts, job.replicas = replicas;
+            job.parts = parts, job.replicas = parts / 2, job.tokens = tokens;
             job.saving = SAVING_ALL, job.wait = true;
             try(&job, &waited);
             job.wait = false;
@@ -529,6 +541,24 @@ static void test_what_cannot_be_divided_is_refused(void **state)
            "attention_43: no linear layer follows, so its heads or columns cannot be divided");
 }
 
+/* A patch of 32 px is a token, and so is its class: two for three. */
+static void test_too_few_tokens_are_refused(void **state)
+{
+    struct zoo_options options = {
+        .batch = 1, .channels = 3, .height = 32, .width = 32, .classes = 3, .depth = 1
+    };
+    struct graph *graph = NULL, *part = NULL, *tokens = NULL;
+    struct err err = { 0 };
+    bool *summed = NULL;
+    (void)state;
+    assert_true(zoo_build("vit_small_patch32_224", &options, &graph, &err));
+    assert_true(transform_heads(graph, 3, 0, &part, NULL, &err));
+    assert_false(transform_tokens(part, 3, 0, &tokens, &summed, &err));
+    assert_string_equal(err.text,
+                        "blocks.0.attn.proj.sum: 2 tokens cannot be divided among 3 ranks");
+    graph_free(graph), graph_free(part);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -539,6 +569,7 @@ int main(void)
         cmocka_unit_test(test_others_compute_while_sums_are_under_way),
         cmocka_unit_test(test_sums_under_way_change_no_bits),
         cmocka_unit_test(test_what_cannot_be_divided_is_refused),
+        cmocka_unit_test(test_too_few_tokens_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -354,10 +354,13 @@ static struct graph *gather_network(const struct gather_case *what)
     value_id x = graph_input(g, "input", SHAPE(2, 16, SIDE, SIDE));
     if (what->blocked)
         x = graph_conv(g, x, "conv", 16, false, conv_square(1, 1, 0));
-    x = what->reduce ? graph_all_reduce(g, x, (struct all_reduce_attr){ PEERS_DATA, true, true })
-                     : graph_all_gather(g, x,
-                                        (struct all_gather_attr){ what->axis, PEERS, PEERS_DATA,
-                                                                  what->sum_backward });
+    x = what->reduce
+            ? graph_all_reduce(g, x, (struct all_reduce_attr){ PEERS_DATA, true, true })
+            : graph_all_gather(g, x,
+                               (struct all_gather_attr){ .axis = what->axis,
+                                                         .parts = PEERS,
+                                                         .group = PEERS_DATA,
+                                                         .sum_backward = what->sum_backward });
     graph_output(g, "y", x);
     if (!finish(g)) {
         graph_free(g);
@@ -520,7 +523,8 @@ static void mistakes_are_named(void **state)
     graph_free(g);
     g = graph_new("parts");
     x = graph_input(g, "input", SHAPE(1, 3, 4, 8));
-    x = graph_all_gather(g, x, (struct all_gather_attr){ 1, 4, PEERS_SPACE, false });
+    x = graph_all_gather(g, x,
+                         (struct all_gather_attr){ .axis = 1, .parts = 4, .group = PEERS_SPACE });
     graph_output(g, "y", x);
     assert_false(plan_new(g, &options, &plan, &err));
     assert_string_equal(

@@ -121,6 +121,7 @@ struct value_state {
     bool wants_gradient;       /* a learnt parameter, or computed from one */
     int gradient;              /* its sum so far: floats, in the native layout; NO_SLOT: none yet */
     bool keep;                 /* must stay readable */
+    bool again;                /* made again where the backward pass needs it first */
     int ready;                 /* index after the step that completes it */
     int64_t grad_offset;       /* learnt parameters: in tape->gradients, floats; else -1 */
     int grad_slot;             /* learnt parameters */

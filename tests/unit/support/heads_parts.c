@@ -14,6 +14,7 @@ struct process {
     struct graph *part;
     struct plan *plan;
     int64_t *outer; /* see transform_heads; NULL: not divided */
+    bool *summed;   /* see transform_tokens; NULL: not divided */
 };
 
 struct run {
@@ -37,11 +38,21 @@ static void end_if(bool failed, const char *what, const struct err *err)
 static void break_sums(struct graph *graph, enum heads_fault fault)
 {
     for (int32_t i = 0; i < graph->n_nodes; i++) {
-        struct all_reduce_attr *a = &graph->nodes[i].attr.all_reduce;
-        if (graph->nodes[i].op->kind != OP_ALL_REDUCE)
-            continue;
-        a->sum_forward &= fault != HEADS_APART;
-        a->sum_backward &= fault != HEADS_DETACHED;
+        union attr *a = &graph->nodes[i].attr;
+        switch (graph->nodes[i].op->kind) {
+        case OP_ALL_REDUCE:
+            a->all_reduce.sum_forward &= fault != HEADS_APART;
+            a->all_reduce.sum_backward &= fault != HEADS_DETACHED;
+            break;
+        case OP_REDUCE_SCATTER:
+            a->reduce_scatter.sum_forward &= fault != HEADS_APART;
+            break;
+        case OP_ALL_GATHER:
+            a->all_gather.sum_backward &= fault != HEADS_DETACHED;
+            break;
+        default:
+            break;
+        }
     }
 }
 
@@ -88,6 +99,14 @@ static void make_inputs(struct run *run)
 
 /* --- one process --- */
 
+static void divide_tokens(const struct heads_job *job, int part, struct process *p)
+{
+    struct graph *heads = p->part;
+    struct err err = { 0 };
+    end_if(!transform_tokens(heads, job->parts, part, &p->part, &p->summed, &err), "tokens", &err);
+    graph_free(heads);
+}
+
 static void make_plan(struct run *run, struct process *p, int replica, int part)
 {
     const struct heads_job *job = run->job;
@@ -99,6 +118,8 @@ static void make_plan(struct run *run, struct process *p, int replica, int part)
         p->outer = calloc((size_t)run->replica->n_values, sizeof *p->outer);
         end_if(!transform_heads(run->replica, job->parts, part, &p->part, p->outer, &err), "heads",
                &err);
+        if (job->tokens)
+            divide_tokens(job, part, p);
         break_sums(p->part, job->fault);
         options.peers[PEERS_HEADS] = thread_peers_of(run->peers[replica], part);
     } else {
@@ -131,6 +152,13 @@ static void work(void *arg, int number)
 
 /* --- all together --- */
 
+static value_id next_parameter(const struct graph *graph, value_id v)
+{
+    while (v < graph->n_values && graph->values[v].kind != VALUE_PARAMETER)
+        v++;
+    return v;
+}
+
 /* Gradients of a process, added to those of the whole network: what all parts have, from the first.
  */
 static void add(const struct run *run, const struct process *p, int part, float *sum)
@@ -138,15 +166,16 @@ static void add(const struct run *run, const struct process *p, int part, float 
     const struct graph *whole = run->replica;
     int64_t n = 0;
     float *own = plan_gradients(p->plan, &n);
-    for (value_id v = 0; v < whole->n_values; v++) {
-        if (whole->values[v].kind != VALUE_PARAMETER)
-            continue;
+    value_id of_part = next_parameter(p->part, 0);
+    for (value_id v = next_parameter(whole, 0); v < whole->n_values;
+         v = next_parameter(whole, v + 1), of_part = next_parameter(p->part, of_part + 1)) {
         int64_t count = count_of(whole, v), outer = p->outer ? p->outer[v] : 0;
         int64_t have = outer > 0 ? count / run->job->parts : count;
+        bool summed = p->summed && p->summed[of_part] && run->job->fault != HEADS_ALONE;
         float *place = calloc((size_t)count, sizeof *place);
         if (outer > 0)
             heads_move(place, count, outer, run->job->parts, part, own, true);
-        else if (part == 0)
+        else if (part == 0 || summed)
             memcpy(place, own, (size_t)count * sizeof *place);
         for (int64_t i = 0; i < count; i++)
             sum[i] += place[i];
@@ -173,7 +202,7 @@ static void put_together(struct run *run, struct heads_result *out)
         out->arena = plan_memory(p->plan).arena;
         plan_free(p->plan);
         graph_free(p->part);
-        free(p->outer);
+        free(p->outer), free(p->summed);
     }
 }
 
