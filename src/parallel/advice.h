@@ -30,7 +30,8 @@ struct advice_request {
     int ranks_a_machine, cores, threads;
     /* What the user has fixed. 0: open; in schedule and recompute, -1: open. */
     int data, stages, schedule, recompute, times;
-    int heads; /* 0: open; 1: heads are not divided */
+    int heads;     /* 0: open; 1: heads are not divided */
+    bool sequence; /* tokens are divided where heads are */
     int64_t micro_batch;
 };
 

@@ -139,6 +139,7 @@ static void ask(const struct train_config *config, struct parallel_plan *plan)
     request->data = (int)config->parallel[GRID_DATA];
     request->stages = config->parallel[GRID_STAGE] > 1 ? (int)config->parallel[GRID_STAGE] : 0;
     request->heads = heads_of(config);
+    request->sequence = config->sequence;
     int data = request->data > 0     ? request->data
                : request->stages > 0 ? place->ranks / request->stages
                : request->heads > 0  ? place->ranks / request->heads
