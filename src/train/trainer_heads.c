@@ -325,7 +325,7 @@ void trainer_heads_record(const struct trainer *trainer, struct json_out *json)
     json_out_int(json, "parts", trainer->grid.extent[GRID_HEADS]);
     json_out_int(json, "parameters", trainer->n_gradients); /* of a rank */
     json_out_bool(json, "sequence", trainer->heads->summed != NULL);
-    json_out_array(json, "activation_bytes");               /* of each rank */
+    json_out_array(json, "activation_bytes"); /* of each rank */
     for (int r = 0; r < trainer->request->ranks->size; r++)
         json_out_int(json, NULL, trainer->heads->arena_bytes[r]);
     json_out_close_array(json);

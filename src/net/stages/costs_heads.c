@@ -83,7 +83,8 @@ bool costs_of_heads(const struct graph *whole, const struct node_cost *costs,
                     const struct graph *part, int parts, struct node_cost *out,
                     struct heads_sums *forward, struct heads_sums *backward, struct err *err)
 {
-    struct plan_peers peers = { .rank = parts - 1, .size = parts }; /* a plan that is not run calls none */
+    struct plan_peers peers = { .rank = parts - 1,
+                                .size = parts }; /* a plan that is not run calls none */
     struct plan_options options = { .mode = PLAN_TRAIN,
                                     .threads = 1,
                                     .peers = { [PEERS_HEADS] = &peers } };
