@@ -22,10 +22,6 @@ bool config_check_heads(const struct train_config *config, struct err *err)
         { "ranks.shard_optimizer", config->ranks.shard_optimizer,
           "every rank has only the optimizer of its part already; omit it" },
     };
-    if (config->sequence && config->parallel[GRID_HEADS] == 1 && !config->pipeline.automatic)
-        return err_set(err, ERR_USAGE,
-                       "parallel.sequence: tokens are divided among the ranks of parallel.heads, "
-                       "which is 1; set that, or omit it");
     for (size_t i = 0; config->parallel[GRID_HEADS] > 1 && i < sizeof refusals / sizeof *refusals;
          i++)
         if (refusals[i].given)
