@@ -270,12 +270,12 @@ static bool check_grid(const struct advice_request *request, struct err *err)
 /* What the user has fixed leaves nothing. */
 static bool nothing_left(const struct advice_request *request, struct err *err)
 {
-    return err_set(
-        err, ERR_USAGE,
-        "parallel: %lld patches in a step on %d ranks cannot be divided into micro-batches "
-        "as the config asks (micro_batch, times, schedule): the patches of a replica must "
-        "be a multiple of a micro-batch, and for master of a pair of them",
-        (long long)request->step_images, request->ranks);
+    return err_set(err, ERR_USAGE,
+                   "parallel: %lld %s in a step on %d ranks cannot be divided into micro-batches "
+                   "as the config asks (micro_batch, times, schedule): the %s of a replica must "
+                   "be a multiple of a micro-batch, and for master of a pair of them",
+                   (long long)request->step_images, advice_samples(request), request->ranks,
+                   advice_samples(request));
 }
 
 /* Whether the ranks can be copies of `parts` ranks each, as the user has fixed them. */
@@ -290,7 +290,8 @@ static bool with_stages(struct advising *a, struct err *err)
 {
     const struct advice_request *request = a->request;
     bool ok = true;
-    for (int n = 1; ok && n <= STAGES_MOST && n <= request->ranks; n++) {
+    int most = request->texts ? 1 : STAGES_MOST;
+    for (int n = 1; ok && n <= most && n <= request->ranks; n++) {
         if (!makes_grid(request, n) || (request->stages > 0 && n != request->stages))
             continue;
         struct err why = { 0 };

@@ -30,7 +30,9 @@ struct advice_request {
     int ranks_a_machine, cores, threads;
     /* What the user has fixed. 0: open; in schedule and recompute, -1: open. */
     int data, stages, schedule, recompute, times;
-    int heads; /* 0: open; 1: heads are not divided */
+    int heads;     /* 0: open; 1: heads are not divided */
+    bool sequence; /* tokens are divided where heads are */
+    bool texts;    /* in place of patches; their networks are not cut into stages */
     int64_t micro_batch;
 };
 
@@ -62,6 +64,8 @@ void advice_free(struct advice *advice);
 bool advice_fits(const struct advice_request *request, const struct advice *advice,
                  struct err *err);
 
+/* "patches", or what takes their place. */
+const char *advice_samples(const struct advice_request *request);
 /* "data 2 x stages 4, 1f1b with recomputation, 8 micro-batches of 2" */
 void advice_words(const struct advice_choice *choice, char *text, size_t size);
 /* Where heads can be divided: how the first choice compares with them, or, if it has them, with the

@@ -21,10 +21,23 @@ bool cut_balanced(const struct advice_request *request, int n, size_t memory, st
            cut_at(request, begin, n, out, err);
 }
 
+/* The last rank has most tokens. */
+static bool cut_tokens(int heads, struct graph **part, struct err *err)
+{
+    struct graph *whole = *part;
+    bool *summed = NULL;
+    if (!transform_tokens(whole, heads, heads - 1, part, &summed, err))
+        return false;
+    free(summed);
+    graph_free(whole);
+    return true;
+}
+
 bool cut_heads(const struct advice_request *request, int heads, struct cut *out, struct err *err)
 {
     *out = (struct cut){ .heads = heads };
-    if (!transform_heads(request->graph, heads, 0, &out->part, NULL, err))
+    if (!transform_heads(request->graph, heads, heads - 1, &out->part, NULL, err) ||
+        (request->sequence && !cut_tokens(heads, &out->part, err)))
         return false;
     int32_t begin[] = { 0, out->part->n_nodes };
     struct node_cost *costs = calloc((size_t)out->part->n_nodes + 1, sizeof *costs);

@@ -6,6 +6,11 @@
 
 #define MB 1e6
 
+const char *advice_samples(const struct advice_request *request)
+{
+    return request->texts ? "texts" : "patches";
+}
+
 void advice_words(const struct advice_choice *choice, char *text, size_t size)
 {
     char how[64] = "";
@@ -147,8 +152,8 @@ void advice_print(const struct advice_request *request, const struct advice *adv
                   FILE *stream)
 {
     fprintf(stream, "%-5s %-6s %-5s %-8s %-9s %-7s %-6s %10s %10s %6s %10s  %s\n", "data", "stages",
-            "heads", "schedule", "recompute", "micros", "each", "s/step", "patches/s", "busy",
-            "MB/rank", "limited by");
+            "heads", "schedule", "recompute", "micros", "each", "s/step",
+            request->texts ? "texts/s" : "patches/s", "busy", "MB/rank", "limited by");
     for (int i = 0; i < advice->n && i < most; i++) {
         const struct advice_choice *choice = &advice->choices[i];
         fprintf(stream,

@@ -33,8 +33,8 @@ static bool draw(const struct advice_request *request, const struct advice_choic
     advice_words(choice, words, sizeof words);
     snprintf(title, sizeof title, "%s: %s", request->graph->name, words);
     snprintf(subtitle, sizeof subtitle,
-             "simulated: %.4g s a step of %lld patches, ranks work %.0f %% of it%s",
-             simulation->seconds, (long long)request->step_images, 100 * simulation->busy,
+             "simulated: %.4g s a step of %lld %s, ranks work %.0f %% of it%s", simulation->seconds,
+             (long long)request->step_images, advice_samples(request), 100 * simulation->busy,
              choice->heads > 1  ? "; one rank is shown, all do the same"
              : choice->data > 1 ? "; one replica is shown, all do the same"
                                 : "");

@@ -104,6 +104,7 @@ struct train_config {
         double compress_keep;
     } ranks;
     int64_t parallel[GRID_AXES];    /* the grid of ranks, without space: see config_grid */
+    bool sequence;                  /* parallel.sequence: tokens are divided as heads are */
     int64_t space[2];               /* parallel.space: rows and columns of parts of a patch */
     struct {                        /* of the section parallel too */
         int schedule;               /* enum program_kind */

@@ -352,6 +352,11 @@ const struct config_key config_keys[] = {
         "another "
         "rank with its share of the weights: the same results to rounding. Neighbouring ranks "
         "differ in heads, then in bands, space, stage, data"),
+    BOOL("parallel.sequence", sequence, "false",
+         "with parallel.heads: between attention and MLPs, in norms and residual sums, each of "
+         "these "
+         "ranks has its part of the tokens; less memory for activations, and a half more to send "
+         "backward"),
 
     INT("checkpoint.every_steps", checkpoint.every_steps, 0, 1000000000, "0",
         "steps between checkpoints, in addition to one after every epoch; 0: none"),

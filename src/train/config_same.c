@@ -14,10 +14,10 @@ static bool same_lines(const char *path, const char *then, const char *now, bool
                        struct err *err)
 {
     static const char *const free_keys[] = {
-        "  workers:",   "  timeout_s:", "  every_steps:",     "  keep:",  "  bind:",
-        "  spill:",     "  overlap:",   "  shard_optimizer:", "  heads:", "  stages:",
-        "  space:",     "  schedule:",  "  times:",           "  cut:",   "  micro_batch:",
-        "  recompute:", "  batch:",     "  accumulate:",      "  data:"
+        "  workers:",  "  timeout_s:", "  every_steps:",     "  keep:",       "  bind:",
+        "  spill:",    "  overlap:",   "  shard_optimizer:", "  heads:",      "  stages:",
+        "  space:",    "  schedule:",  "  times:",           "  cut:",        "  micro_batch:",
+        "  sequence:", "  recompute:", "  batch:",           "  accumulate:", "  data:"
     };
     const size_t n_free = sizeof free_keys / sizeof *free_keys - (same_ranks ? 3 : 0);
     while (*then || *now) {

@@ -79,7 +79,6 @@ static bool refuse_image_keys(const struct train_config *config, const char *why
         { "train.mixup", config->train.mixup > 0 },
         { "train.tta", config->train.tta },
         { "privacy.epsilon", config_private(config) },
-        { "parallel: auto", config->pipeline.automatic },
         { "parallel.stages", config_staged(config) },
         { "parallel.space", config_divided(config) },
     };
@@ -90,6 +89,7 @@ static bool check_recordings(const struct train_config *config, struct err *err)
 {
     static const char why[] = "cannot be used with recordings (data.audio)";
     const struct own_key keys[] = {
+        { "parallel: auto", config->pipeline.automatic },
         { "data.tokenizer", config->data.tokenizer[0] != 0 },
     };
     if (config->data.long_rule != SEQUENCE_TRUNCATE && config->data.long_rule != SEQUENCE_REFUSE)

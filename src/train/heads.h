@@ -8,6 +8,9 @@
 struct heads {
     struct graph *whole; /* the network, without floats until trainer_heads_collect */
     int64_t *outer;      /* [values of whole]: see transform_heads */
+    bool *summed;        /* [values of the part]: see transform_tokens; NULL: tokens are whole */
+    float *sums;         /* [n_sums]: gradients of those parameters, one after another */
+    int64_t n_sums;
     struct ranks *ranks; /* with the other heads, and as peers */
     struct plan_peers peers;
     int64_t *arena_bytes; /* [ranks]: activations; NULL: not told yet */

@@ -69,6 +69,7 @@ static bool apply(const struct graph *graph, const struct advice_choice *choice,
     config->parallel[GRID_DATA] = choice->data;
     config->parallel[GRID_STAGE] = choice->stages;
     config->parallel[GRID_HEADS] = choice->heads;
+    config->sequence = config->sequence && choice->heads > 1;
     config->pipeline.schedule = staged ? (int)choice->schedule : PROGRAM_1F1B;
     config->pipeline.recompute = !staged             ? RECOMPUTE_AUTO
                                  : choice->recompute ? RECOMPUTE_ALWAYS
@@ -87,7 +88,7 @@ bool parallel_settle(struct train_config *config, struct ranks *ranks, const cha
     if (!config->pipeline.automatic)
         return parallel_cut(config, ranks, folder, resume, ctx, err);
     if (ranks->size == 1) {
-        config->pipeline.automatic = false;
+        config->pipeline.automatic = config->sequence = false;
         return true;
     }
     struct advice_choice choice = { 0 };

@@ -7,16 +7,25 @@
 #include "base/room.h"
 #include "dist/numa.h"
 #include "net/plan/plan.h"
+#include "text/tokenizer.h"
 #include "train/network.h"
+#include "train/objectives.h"
 
 #define MEASURE_MOST ((size_t)2 << 30)    /* bytes that measuring may take */
 #define MEASURE_LEAST ((size_t)256 << 20) /* the same, if ranks may take less */
 #define MEASURE_PX 64                     /* images are not made smaller to measure */
 #define MEASURE_TIMES 3 /* the fastest counts: others may use the processors too */
 
-/* Images of the size of the config; other data are not planned for. */
+/* Images of the size of the config, or texts; other data are not planned for. */
 static bool check_kind(const struct train_config *config, struct err *err)
 {
+    if (config_recordings(config))
+        return err_set(err, ERR_USAGE,
+                       "data.audio: grids are planned for patches and texts; use parallel.data");
+    if (config_texts(config) && objective_of(config)->truth == TRUTH_NONE)
+        return err_set(err, ERR_USAGE,
+                       "objective %s: grids are not planned for it; use parallel.data",
+                       objective_of(config)->name);
     if (config_whole(config))
         return err_set(err, ERR_USAGE,
                        "data.slides: grids are planned for patches; whole slides are divided with "
@@ -47,11 +56,29 @@ static int heads_of(const struct train_config *config)
     return config_check_heads(&divided, NULL) ? 0 : 1;
 }
 
+static bool text_network(const struct train_config *config, int64_t classes, struct graph **out,
+                         struct err *err)
+{
+    struct tokenizer_options options = { .keep_case = config->data.keep_case,
+                                         .keep_accents = config->data.keep_case };
+    struct tokenizer *tokenizer = NULL;
+    int64_t vocabulary = config->data.vocabulary;
+    if (config->data.tokenizer[0]) {
+        if (!tokenizer_open(config->data.tokenizer, &options, &tokenizer, err))
+            return false;
+        vocabulary = tokenizer_size(tokenizer);
+        tokenizer_free(tokenizer);
+    }
+    return network_build_text(config, classes, vocabulary, out, err);
+}
+
 bool parallel_network(const struct train_config *config, struct graph **out, struct err *err)
 {
     struct train_config one = *config; /* what it points to stays the config's */
     int64_t classes = config->classes.n > 0 ? (int64_t)config->classes.n : 1;
     one.train.batch = one.train.accumulate = one.pipeline.micro_batch = 1;
+    if (config_texts(config))
+        return text_network(&one, classes, out, err);
     return config->truth == TRUTH_LABEL_IMAGES
                ? network_build_pixels(&one, classes, out, err)
                : network_build(&one, config->truth == TRUTH_TARGETS ? 1 : classes,
@@ -139,6 +166,8 @@ static void ask(const struct train_config *config, struct parallel_plan *plan)
     request->data = (int)config->parallel[GRID_DATA];
     request->stages = config->parallel[GRID_STAGE] > 1 ? (int)config->parallel[GRID_STAGE] : 0;
     request->heads = heads_of(config);
+    request->sequence = config->sequence;
+    request->texts = config_texts(config);
     int data = request->data > 0     ? request->data
                : request->stages > 0 ? place->ranks / request->stages
                : request->heads > 0  ? place->ranks / request->heads
@@ -155,7 +184,10 @@ static void ask(const struct train_config *config, struct parallel_plan *plan)
 bool parallel_plan_new(const struct train_config *config, const struct parallel_place *place,
                        struct parallel_plan *out, struct err *err)
 {
-    *out = (struct parallel_plan){ .place = *place, .input_px = config->network.input_px };
+    bool texts = config_texts(config);
+    *out = (struct parallel_plan){ .place = *place,
+                                   .input_px = texts ? 0 : config->network.input_px,
+                                   .tokens = texts ? config->data.max_tokens : 0 };
     bool ok = check_kind(config, err) && besides(config, out, err) &&
               parallel_measure(out->graph, place, &out->costs, &out->measured_px, err);
     if (ok) {

@@ -28,6 +28,7 @@ struct parallel_plan {
     struct graph *graph; /* at batch 1 */
     struct node_cost *costs;
     int64_t input_px, measured_px; /* sides of images: as trained, as measured */
+    int64_t tokens;                /* of a text; 0: images */
     bool norm_fixes;               /* batch norm fixes micro-batches */
     struct advice_request request;
     struct advice advice;
@@ -46,7 +47,8 @@ void parallel_plan_json(const struct parallel_plan *plan, FILE *stream);
  * that is created if necessary. */
 bool parallel_plan_write(const struct parallel_plan *plan, const char *folder, struct err *err);
 
-/* The network of a config at batch 1, without weights; *out is the caller's. */
+/* The network of a config at batch 1, without weights; of texts with the largest vocabulary that
+ * may be learnt, or that of data.tokenizer. *out is the caller's. */
 bool parallel_network(const struct train_config *config, struct graph **out, struct err *err);
 
 /* Costs of its layers, whose parameters must have floats; *out is the caller's, also after a

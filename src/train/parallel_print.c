@@ -30,11 +30,13 @@ static void print_terms(const struct parallel_plan *plan, FILE *stream)
     sum_costs(plan, &forward_s, &backward_s);
     put_time(forward_s, forward);
     put_time(backward_s, backward);
+    bool texts = plan->tokens > 0;
     fprintf(stream,
-            "network     %s at %lld px, %.2f M parameters; an image takes %s forward, %s back "
+            "network     %s at %lld %s, %.2f M parameters; %s takes %s forward, %s back "
             "(measured",
-            plan->graph->name, (long long)plan->input_px,
-            (double)graph_parameter_count(plan->graph) / 1e6, forward, backward);
+            plan->graph->name, (long long)(texts ? plan->tokens : plan->input_px),
+            texts ? "tokens" : "px", (double)graph_parameter_count(plan->graph) / 1e6,
+            texts ? "a text" : "an image", forward, backward);
     if (plan->measured_px != plan->input_px)
         fprintf(stream, " at %lld px", (long long)plan->measured_px);
     fprintf(stream, ")\nranks       %d, %d on a machine with %d processor%s, %d thread%s each\n",
@@ -45,7 +47,8 @@ static void print_terms(const struct parallel_plan *plan, FILE *stream)
     if (place->memory > 0)
         fprintf(stream, "memory      %.0f MB a rank (%s)\n", (double)place->memory / 1e6,
                 place->memory_from);
-    fprintf(stream, "a step      %lld patches", (long long)request->step_images);
+    fprintf(stream, "a step      %lld %s", (long long)request->step_images,
+            advice_samples(request));
     if (request->micro_batch > 0)
         fprintf(stream, " in micro-batches of %lld%s", (long long)request->micro_batch,
                 plan->norm_fixes ? ", which batch norm sees" : "");
@@ -76,6 +79,7 @@ void parallel_plan_json(const struct parallel_plan *plan, FILE *stream)
     json_out_begin(&json, stream);
     json_out_object(&json, NULL);
     json_out_int(&json, "input_px", plan->input_px);
+    json_out_int(&json, "tokens", plan->tokens);
     json_out_int(&json, "measured_px", plan->measured_px);
     json_out_text(&json, "connection", plan->place.wire_from);
     json_out_text(&json, "memory", plan->place.memory_from);

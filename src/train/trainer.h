@@ -210,6 +210,9 @@ const struct graph *trainer_network(const struct trainer *trainer);
 bool trainer_heads_collect(const struct trainer *trainer, struct err *err);
 /* The ranks with the other heads, with whom a plan of the part talks. */
 void trainer_heads_peers(const struct trainer *trainer, struct plan_options *options);
+/* Gradients that are sums over the ranks of a copy: once a step, behind those over copies.
+ * Collective. */
+bool trainer_heads_sum(struct trainer *trainer, struct err *err);
 /* trainer_norm, of a network that is divided; whether what is not divided is the same. Collective.
  */
 bool trainer_heads_norm(const struct trainer *trainer, double *out, struct err *err);

@@ -12,6 +12,30 @@
 #include "train/heads.h"
 #include "train/peers.h"
 
+/* Of the part of a network, the same with its tokens divided (parallel.sequence). */
+static bool cut_tokens(const struct trainer *trainer, struct heads *heads, struct graph **part,
+                       struct err *err)
+{
+    struct graph *divided = *part;
+    if (!trainer->config->sequence)
+        return true;
+    bool ok = transform_tokens(divided, trainer->grid.extent[GRID_HEADS],
+                               trainer->grid.at[GRID_HEADS], part, &heads->summed, err);
+    if (ok)
+        graph_free(divided);
+    for (value_id v = 0; ok && v < (*part)->n_values; v++)
+        heads->n_sums += heads->summed[v] ? shape_count(&(*part)->values[v].shape) : 0;
+    heads->sums = ok ? calloc((size_t)heads->n_sums + 1, sizeof *heads->sums) : NULL;
+    return ok ? heads->sums || err_memory(err, "the parts of a network")
+              : err_prefix(err, "parallel.sequence");
+}
+
+static void free_heads(struct heads *heads)
+{
+    free(heads->outer), free(heads->summed), free(heads->sums), free(heads->arena_bytes);
+    free(heads);
+}
+
 bool trainer_heads_cut(struct trainer *trainer, struct err *err)
 {
     int parts = trainer->grid.extent[GRID_HEADS];
@@ -19,18 +43,21 @@ bool trainer_heads_cut(struct trainer *trainer, struct err *err)
     if (parts == 1)
         return true;
     struct heads *heads = calloc(1, sizeof *heads);
-    int64_t *outer = calloc((size_t)whole->n_values + 1, sizeof *outer);
-    bool ok = (heads && outer) || err_memory(err, "the parts of a network");
-    ok = ok && (transform_heads(whole, parts, trainer->grid.at[GRID_HEADS], &part, outer, err) ||
-                err_prefix(err, "parallel.heads"));
-    if (!ok) {
-        free(heads), free(outer);
-        return false;
-    }
-    *heads = (struct heads){ .whole = whole,
-                             .outer = outer,
+    if (!heads)
+        return err_memory(err, "the parts of a network");
+    *heads = (struct heads){ .outer = calloc((size_t)whole->n_values + 1, sizeof *heads->outer),
                              .ranks = &trainer->grid.group[GRID_HEADS],
                              .peers = peers_of_ranks(&trainer->grid.group[GRID_HEADS]) };
+    bool ok = heads->outer || err_memory(err, "the parts of a network");
+    ok = ok &&
+         (transform_heads(whole, parts, trainer->grid.at[GRID_HEADS], &part, heads->outer, err) ||
+          err_prefix(err, "parallel.heads"));
+    if (!ok || !cut_tokens(trainer, heads, &part, err)) {
+        graph_free(part);
+        free_heads(heads);
+        return false;
+    }
+    heads->whole = whole;
     graph_forget(whole);
     malloc_trim(0); /* the whole network is not to be held beside the part */
     trainer->heads = heads;
@@ -43,9 +70,7 @@ void trainer_heads_free(struct trainer *trainer)
     if (!trainer->heads)
         return;
     graph_free(trainer->heads->whole);
-    free(trainer->heads->outer);
-    free(trainer->heads->arena_bytes);
-    free(trainer->heads);
+    free_heads(trainer->heads);
     trainer->heads = NULL;
 }
 
@@ -56,8 +81,10 @@ const struct graph *trainer_network(const struct trainer *trainer)
 
 void trainer_heads_peers(const struct trainer *trainer, struct plan_options *options)
 {
-    if (trainer->heads)
-        options->peers[PEERS_HEADS] = &trainer->heads->peers;
+    if (!trainer->heads)
+        return;
+    options->peers[PEERS_HEADS] = &trainer->heads->peers;
+    options->wait_for_sums = !trainer->config->ranks.overlap;
 }
 
 /* --- parameter by parameter --- */
@@ -115,7 +142,32 @@ static float *new_room(const struct trainer *trainer, struct err *err)
     return NULL;
 }
 
-/* --- the norm --- */
+/* --- gradients --- */
+
+/* Those of parameters of which each rank has added up its own tokens, to the room or back. */
+static void move_sums(const struct trainer *trainer, bool back)
+{
+    const struct heads *heads = trainer->heads;
+    float *room = heads->sums;
+    for (struct share s = FIRST; next_share(trainer, &s);) {
+        if (!s.learnt || !heads->summed[s.part])
+            continue;
+        float *gradient = trainer->gradients + s.at_own;
+        memcpy(back ? gradient : room, back ? room : gradient, (size_t)s.own * sizeof *room);
+        room += s.own;
+    }
+}
+
+bool trainer_heads_sum(struct trainer *trainer, struct err *err)
+{
+    if (!trainer->heads || !trainer->heads->summed)
+        return true;
+    move_sums(trainer, false);
+    if (!ranks_sum_floats(trainer->heads->ranks, trainer->heads->sums, trainer->heads->n_sums, err))
+        return false;
+    move_sums(trainer, true);
+    return true;
+}
 
 bool trainer_heads_norm(const struct trainer *trainer, double *out, struct err *err)
 {
@@ -256,9 +308,11 @@ bool trainer_heads_tell(struct trainer *trainer, int64_t bytes, struct err *err)
         return false;
     if (trainer_leads(trainer))
         console_note(trainer->ctx->console,
-                     "parallel.heads: %d parts of every attention and MLP; a rank has %.2f M of "
+                     "parallel.heads: %d parts of every attention and MLP%s; a rank has %.2f M of "
                      "%.2f M parameters, and activations and their gradients take %.1f MB",
-                     trainer->grid.extent[GRID_HEADS], (double)trainer->n_gradients / 1e6,
+                     trainer->grid.extent[GRID_HEADS],
+                     heads->summed ? ", of tokens between them" : "",
+                     (double)trainer->n_gradients / 1e6,
                      (double)graph_parameter_count(heads->whole) / 1e6, (double)bytes / 1e6);
     return true;
 }
@@ -270,7 +324,8 @@ void trainer_heads_record(const struct trainer *trainer, struct json_out *json)
     json_out_object_line(json, "heads");
     json_out_int(json, "parts", trainer->grid.extent[GRID_HEADS]);
     json_out_int(json, "parameters", trainer->n_gradients); /* of a rank */
-    json_out_array(json, "activation_bytes");               /* of each rank */
+    json_out_bool(json, "sequence", trainer->heads->summed != NULL);
+    json_out_array(json, "activation_bytes"); /* of each rank */
     for (int r = 0; r < trainer->request->ranks->size; r++)
         json_out_int(json, NULL, trainer->heads->arena_bytes[r]);
     json_out_close_array(json);

@@ -43,10 +43,18 @@ static bool check_bands(const struct train_config *config, struct err *err)
            err_set(err, ERR_USAGE, "ranks.compress: cannot be used with parallel.bands; omit it");
 }
 
+static bool check_sequence(const struct train_config *config, struct err *err)
+{
+    return !config->sequence || config->parallel[GRID_HEADS] > 1 || config->pipeline.automatic ||
+           err_set(err, ERR_USAGE,
+                   "parallel.sequence: tokens are divided among the ranks of parallel.heads, which "
+                   "is 1; set that, or omit it");
+}
+
 bool trainer_axes(const struct train_config *config, struct err *err)
 {
     return config_check_parallel(config, err) && config_check_space(config, err) &&
-           config_check_heads(config, err) &&
+           config_check_heads(config, err) && check_sequence(config, err) &&
            (config->parallel[GRID_BANDS] == 1 || check_bands(config, err));
 }
 
@@ -353,7 +361,7 @@ bool trainer_share_finish(struct trainer *trainer, bool ok, double sums[2], stru
     trainer->stop = ctx_stopped(trainer->ctx);
     if (trainer->request->ranks->size == 1 || trainer->torn)
         return ok;
-    bool sent = share_sums(trainer, ok, sums, &problem);
+    bool sent = share_sums(trainer, ok, sums, &problem) && trainer_heads_sum(trainer, &problem);
     if (ok && !sent && err)
         *err = problem;
     if (!ranks_agree(trainer->request->ranks, ok && sent, &trainer->stop, err))

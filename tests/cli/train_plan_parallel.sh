@@ -89,3 +89,27 @@ grep -c 'one rank is shown' divided/parallel.svg
 heads --set ranks.compress=true
 try plan --ranks 4 $wire --set parallel.heads=4
 try plan --ranks 2 $wire --set parallel.heads=2 --set optimizer.name=lars
+
+echo "--- texts: copies and heads, no stages; the vocabulary is the largest that may be learnt, or that of a file"
+python3 "$(dirname "$0")/make_reports.py" . 12
+cat >run.yaml <<'Y'
+data: { train: train.csv, text: text, max_tokens: 24, vocabulary: 300 }
+network: { name: bert_tiny }
+train: { batch: 2 }
+Y
+plan --ranks 2 $wire | sed -nE 's/^network     (.*) tokens, (.*) M parameters; a text .*/\1 tokens, \2 M/p; s/^a step +//p; s/.*(texts\/s).*/\1/p'
+plan --ranks 2 $wire --json >texts.json
+plan --ranks 2 $wire --json --set parallel.sequence=true >tokens.json
+python3 - <<'P'
+import json
+whole, tokens = (json.load(open(name)) for name in ("texts.json", "tokens.json"))
+print(sorted({(x["data"], x["stages"], x["heads"]) for x in whole["choices"]}), whole["tokens"])
+least = [min(x["rank_bytes"] for x in plan["choices"] if x["heads"] == 2) for plan in (whole, tokens)]
+print("less memory with tokens divided:", least[1] < least[0])
+P
+printf '[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\n' >vocab.txt
+plan --ranks 2 $wire --set data.tokenizer=vocab.txt | sed -nE 's/^network     (.*) tokens, (.*) M parameters.*/\1 tokens, \2 M/p'
+try plan --ranks 2 $wire --set parallel.stages=2
+try plan --ranks 2 $wire --set objective=mask
+sed -i 's/^data.*/data: { train: train.csv, audio: text }/' run.yaml
+try plan --ranks 2 $wire --set network.name=audio_encoder_tiny

@@ -23,6 +23,17 @@ least=$(divided -q --set train.memory_mb=1 | sed -nE 's/.*least is ([0-9]+) MB \
 divided --set "train.memory_mb=$((least + 25))" >out.txt || cat out.txt
 grep -oE 'parallel: auto: data 1 x heads 2|the whole network on every rank needs|does not fit|^parallel.heads: 2 parts' out.txt
 sed -nE '/^parallel:/,/^[a-z]/s/^  (data|heads|stages): /\1 /p' divided/config.yaml
+echo "--- texts, whose heads and tokens are divided"
+python3 "$(dirname "$0")/make_reports.py" . 12
+cat >texts.yaml <<'Y'
+network: { name: bert_tiny }
+data: { train: train.csv, val: val.csv, text: text, max_tokens: 16, vocabulary: 300, workers: 1 }
+train: { epochs: 1, batch: 2 }
+parallel: { auto: true, heads: 2, sequence: true }
+Y
+microtome train texts.yaml --threads 1 --ranks 2 -o texts 2>&1 | grep -oE 'parallel: auto: data 1 x heads 2|^parallel.heads: 2 parts of every attention and MLP, of tokens between them'
+sed -nE '/^parallel:/,/^[a-z]/s/^  (data|heads|sequence): /\1 /p' texts/config.yaml
+microtome train texts.yaml --threads 1 -q -o one_text --set parallel.heads=1 && sed -nE '/^parallel:/,/^[a-z]/s/^  (data|heads|sequence): /\1 /p' one_text/config.yaml
 echo "--- refused"
 train -q --ranks 2 -o small --set train.memory=auto --set train.memory_mb=8 | sed -E 's/least is [0-9]+ MB \(.*\)/least is N MB (..)/'
 train -q --ranks 2 -o bands --set parallel.bands=2

@@ -26,6 +26,17 @@ apart one two 2e-6
 apart one other 2e-6 # the control
 train -o four --ranks 4 --set parallel.heads=2 --set train.batch=4
 apart one four 2e-6
+heads -o waits --set ranks.overlap=false && cmp two/model.safetensors waits/model.safetensors && echo "sums that are waited for: bit for bit"
+
+echo "--- tokens too"
+tokens() { heads --set parallel.sequence=true "$@"; }
+tokens -o tokens
+grep -o 'parallel.heads.*parameters' err.txt
+grep -o '"sequence": true' tokens/run.json
+apart one tokens 2e-6
+tokens -o copies --ranks 4 --set train.batch=4
+apart one copies 2e-6
+tokens -o waiting --set ranks.overlap=false && cmp tokens/model.safetensors waiting/model.safetensors && echo "bit for bit"
 
 echo "--- the model"
 microtome predict test.csv --model two -o scores --threads 1 -q >/dev/null && head -n 1 scores/scores.csv
@@ -43,6 +54,7 @@ begun() { # a copy of folder $1 as $2, as after the second step
 }
 begun two again && heads -o again --resume && cmp two/model.safetensors again/model.safetensors && echo "bit for bit"
 begun two alone && train -o alone --resume && apart one alone 2e-6
+begun tokens joined && heads -o joined --resume && apart one joined 2e-6
 begun one divided && heads -o divided --resume && apart one divided 2e-6
 
 echo "--- refused"
@@ -50,6 +62,7 @@ train -o bad --ranks 3 --set parallel.heads=3
 alone() { train -o bad --set parallel.heads=2 "$@"; }
 alone
 alone --set parallel.bands=2
+train -o bad --set parallel.sequence=true
 alone --set optimizer.name=lars
 alone --set ranks.shard_optimizer=true
 alone --set ranks.compress=true

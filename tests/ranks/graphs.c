@@ -103,9 +103,11 @@ static void tile_network(struct run *run, const int *extent)
     if (divided) {
         mean = sum_over(g, sum_over(g, mean, PEERS_BANDS), PEERS_SPACE);
         x = graph_all_gather(g, x,
-                             (struct all_gather_attr){ 3, extent[GRID_BANDS], PEERS_BANDS, false });
+                             (struct all_gather_attr){
+                                 .axis = 3, .parts = extent[GRID_BANDS], .group = PEERS_BANDS });
         x = graph_all_gather(g, x,
-                             (struct all_gather_attr){ 2, extent[GRID_SPACE], PEERS_SPACE, false });
+                             (struct all_gather_attr){
+                                 .axis = 2, .parts = extent[GRID_SPACE], .group = PEERS_SPACE });
     }
     graph_output(g, "joined", graph_scale(g, x, 1, 0));
     graph_output(g, "logits", graph_linear(g, mean, "fc", CLASSES, true));

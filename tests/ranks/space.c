@@ -43,6 +43,38 @@ static bool sum_floats(void *arg, float *values, int64_t n, struct err *err)
     return d->real.sum_floats(d->real.arg, values, n, err);
 }
 
+static bool start_send(void *arg, int to, const void *data, size_t bytes, int64_t *handle,
+                       struct err *err)
+{
+    const struct plan_peers *real = &((struct dropping *)arg)->real;
+    return real->start_send(real->arg, to, data, bytes, handle, err);
+}
+
+static bool start_receive(void *arg, int from, void *data, size_t bytes, int64_t *handle,
+                          struct err *err)
+{
+    const struct plan_peers *real = &((struct dropping *)arg)->real;
+    return real->start_receive(real->arg, from, data, bytes, handle, err);
+}
+
+static bool progress(void *arg, struct err *err)
+{
+    const struct plan_peers *real = &((struct dropping *)arg)->real;
+    return real->progress(real->arg, err);
+}
+
+static bool finish(void *arg, int64_t handle, struct err *err)
+{
+    const struct plan_peers *real = &((struct dropping *)arg)->real;
+    return real->finish(real->arg, handle, err);
+}
+
+static void abandon(void *arg)
+{
+    const struct plan_peers *real = &((struct dropping *)arg)->real;
+    real->abandon(real->arg);
+}
+
 static struct plan_peers wrap(struct dropping *d)
 {
     return (struct plan_peers){ .arg = d,
@@ -50,7 +82,12 @@ static struct plan_peers wrap(struct dropping *d)
                                 .size = d->real.size,
                                 .sum = sum,
                                 .sum_floats = sum_floats,
-                                .exchange = exchange };
+                                .exchange = exchange,
+                                .start_send = start_send,
+                                .start_receive = start_receive,
+                                .progress = progress,
+                                .finish = finish,
+                                .abandon = abandon };
 }
 
 struct run {

@@ -211,7 +211,9 @@ static void recomputation_does_not_talk(void **state)
     struct job all[PEERS], again[PEERS];
     int64_t calls = run_bands(all, (struct plan_options){ .saving = SAVING_ALL });
     int64_t n, m;
-    assert_int_equal(calls, (1 + TALL) * 2 * 2 + 1); /* halos: two ways, two passes; one sum */
+    /* halos: two ways, two passes; one sum: parts out and back, to and from each of the others,
+     * each started and finished */
+    assert_int_equal(calls, (1 + TALL) * 2 * 2 + 2 * (PEERS - 1) * 4);
     assert_int_equal(run_bands(again, (struct plan_options){ .saving = SAVING_RECOMPUTE }), calls);
     for (int r = 0; r < PEERS; r++) {
         const float *a = plan_gradients(all[r].plan, &n), *b = plan_gradients(again[r].plan, &m);
@@ -352,10 +354,13 @@ static struct graph *gather_network(const struct gather_case *what)
     value_id x = graph_input(g, "input", SHAPE(2, 16, SIDE, SIDE));
     if (what->blocked)
         x = graph_conv(g, x, "conv", 16, false, conv_square(1, 1, 0));
-    x = what->reduce ? graph_all_reduce(g, x, (struct all_reduce_attr){ PEERS_DATA, true, true })
-                     : graph_all_gather(g, x,
-                                        (struct all_gather_attr){ what->axis, PEERS, PEERS_DATA,
-                                                                  what->sum_backward });
+    x = what->reduce
+            ? graph_all_reduce(g, x, (struct all_reduce_attr){ PEERS_DATA, true, true })
+            : graph_all_gather(g, x,
+                               (struct all_gather_attr){ .axis = what->axis,
+                                                         .parts = PEERS,
+                                                         .group = PEERS_DATA,
+                                                         .sum_backward = what->sum_backward });
     graph_output(g, "y", x);
     if (!finish(g)) {
         graph_free(g);
@@ -518,7 +523,8 @@ static void mistakes_are_named(void **state)
     graph_free(g);
     g = graph_new("parts");
     x = graph_input(g, "input", SHAPE(1, 3, 4, 8));
-    x = graph_all_gather(g, x, (struct all_gather_attr){ 1, 4, PEERS_SPACE, false });
+    x = graph_all_gather(g, x,
+                         (struct all_gather_attr){ .axis = 1, .parts = 4, .group = PEERS_SPACE });
     graph_output(g, "y", x);
     assert_false(plan_new(g, &options, &plan, &err));
     assert_string_equal(

@@ -383,7 +383,8 @@ static void every_op_is_tested(void **state)
         /* these have their own tests: test_net_plan, test_net_forms, test_net_collective,
          * test_stream */
         bool found = kind == OP_DROPOUT || kind == OP_CONVERT || kind == OP_HALO ||
-                     kind == OP_ALL_REDUCE || kind == OP_ALL_GATHER || kind == OP_CARRY;
+                     kind == OP_ALL_REDUCE || kind == OP_ALL_GATHER || kind == OP_REDUCE_SCATTER ||
+                     kind == OP_CARRY;
         for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
             found = found || (int)cases[k].kind == kind;
         if (!found)

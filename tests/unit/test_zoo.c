@@ -88,24 +88,16 @@ static void compare(struct comparison *c, const char *name, const struct shape *
     note(c, name, error / (reference + c->floor));
 }
 
-/* The values of "mode name count v v v .." in CASE.txt, one by one; those that are there. */
+/* The values that are in CASE.txt, one by one. */
 static void compare_text(struct comparison *c, const char *name, const float *ours, int64_t count,
                          double slack)
 {
-    char *start = text_format("%s %s %lld ", mode_names[c->mode], name, (long long)count);
-    assert_non_null(start);
-    const char *at = strstr(c->golden->text, start);
-    at = at && (at == c->golden->text || at[-1] == '\n') ? at + strlen(start) : NULL;
-    free(start);
-    double largest = 0, worst = 0;
-    for (int64_t i = 0; at && i < count; i++) {
-        char *end;
-        double reference = strtod(at, &end);
-        assert_ptr_not_equal(at, end);
-        at = end;
-        largest = fmax(largest, fabs(reference));
-        worst = fmax(worst, fabs((double)ours[i] - reference));
+    double largest = 0, worst = 0, *values = zoo_golden_values(c->golden, c->mode, name, count);
+    for (int64_t i = 0; values && i < count; i++) {
+        largest = fmax(largest, fabs(values[i]));
+        worst = fmax(worst, fabs((double)ours[i] - values[i]));
     }
+    free(values);
     if (largest > 0)
         note(c, name, fmax(0, worst / (largest + c->floor) - slack));
 }

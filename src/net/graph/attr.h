@@ -93,10 +93,12 @@ struct axis_attr {
     int64_t axis; /* may be negative, from the end; stored as given, see axis_of in op.h */
 };
 /* dropout: of a tensor of which a process has part `part` of `parts` along the last axis, as
- * transform_heads makes it (not in files): the same elements fall out as of the whole. */
+ * transform_heads makes it, or what is behind the first `before` floats of a sample, as
+ * transform_tokens does (neither in files): the same elements fall out as of the whole. */
 struct dropout_attr {
     float rate;
     int parts, part; /* 0 parts mean 1 */
+    int64_t before;
 };
 /* scale: y = factor x + offset. */
 struct scale_attr {
@@ -197,15 +199,28 @@ struct all_reduce_attr {
     bool sum_forward, sum_backward;
 };
 
-/* all_gather: the tensors of all peers of a group, which have the same shape, joined along an axis
- * in the order of their ranks. `parts` is the size of the group: shapes are known without peers.
- * The gradient is the own part of it; sum_backward: of its sum over peers, if every peer uses the
- * result for another part of the loss. */
+/* all_gather: the tensors of all peers of a group joined along an axis in the order of their ranks.
+ * `parts` is the size of the group: shapes are known without peers. They have the same shape; or,
+ * with `extent`, that of the result, peer p of P has it from p extent / P to (p + 1) extent / P,
+ * rounded down. The gradient is the own part of it; sum_backward: of its sum over peers, if every
+ * peer uses the result for another part of the loss. */
 struct all_gather_attr {
     int64_t axis;
     int64_t parts; /* 0 means 1 */
     enum peer_group group;
     bool sum_backward;
+    int64_t extent; /* 0: parts times that of the input */
+    bool again;     /* the backward pass gathers again what it needs of it, instead of keeping it */
+};
+
+/* reduce_scatter: the reverse: of a tensor that all peers have, part `part` of `parts` along an
+ * axis, as with `extent` above; sum_forward: of its sum over peers. The gradient is that of all
+ * parts, joined. */
+struct reduce_scatter_attr {
+    int64_t axis;
+    int64_t parts, part; /* 0 parts mean 1 */
+    enum peer_group group;
+    bool sum_forward;
 };
 
 /* carry: a tile of an image with the cells of its neighbours that it needs, without those of its
@@ -254,6 +269,7 @@ union attr {
     struct halo_attr halo;
     struct all_reduce_attr all_reduce;
     struct all_gather_attr all_gather;
+    struct reduce_scatter_attr reduce_scatter;
     struct carry_attr carry;
     struct attention_attr attention;
     struct function_attr function;

@@ -220,6 +220,7 @@ value_id graph_upsample(struct graph *graph, value_id x, struct upsample_attr at
 value_id graph_halo(struct graph *graph, value_id x, struct halo_attr attr);
 value_id graph_all_reduce(struct graph *graph, value_id x, struct all_reduce_attr attr);
 value_id graph_all_gather(struct graph *graph, value_id x, struct all_gather_attr attr);
+value_id graph_reduce_scatter(struct graph *graph, value_id x, struct reduce_scatter_attr attr);
 /* See OP_ATTENTION and struct attention_attr; bias and mask may be NO_VALUE. */
 value_id graph_attention(struct graph *graph, value_id q, value_id k, value_id v, value_id bias,
                          value_id mask, struct attention_attr attr);

@@ -372,6 +372,11 @@ value_id graph_all_gather(struct graph *graph, value_id x, struct all_gather_att
     return unary(graph, OP_ALL_GATHER, x, &(union attr){ .all_gather = attr });
 }
 
+value_id graph_reduce_scatter(struct graph *graph, value_id x, struct reduce_scatter_attr attr)
+{
+    return unary(graph, OP_REDUCE_SCATTER, x, &(union attr){ .reduce_scatter = attr });
+}
+
 value_id graph_attention(struct graph *graph, value_id q, value_id k, value_id v, value_id bias,
                          value_id mask, struct attention_attr attr)
 {

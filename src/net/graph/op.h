@@ -60,10 +60,11 @@ enum op_kind {
     OP_RMS_NORM,  /* x, weight (shape of the normalised axes) */
     OP_FUNCTION,  /* a function of one element, named by an attribute */
     OP_REDUCE_MAX,
-    OP_TAKE,          /* x, places [K] along one axis -> x with K places there */
-    OP_EMBEDDING,     /* ids [N, T], table [rows, C] -> [N, T, C] */
-    OP_RELATIVE_BIAS, /* x [N, T, ..], of which only T counts, table [rows, heads] -> [1, heads, T,
-                         T]: the bias of an attention */
+    OP_TAKE,           /* x, places [K] along one axis -> x with K places there */
+    OP_EMBEDDING,      /* ids [N, T], table [rows, C] -> [N, T, C] */
+    OP_RELATIVE_BIAS,  /* x [N, T, ..], of which only T counts, table [rows, heads] -> [1, heads, T,
+                          T]: the bias of an attention */
+    OP_REDUCE_SCATTER, /* one part of a tensor, or of its sum over peers */
     OP_KINDS
 };
 

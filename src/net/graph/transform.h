@@ -182,6 +182,16 @@ struct space_part space_part(const struct space_spec *spec, int64_t height, int6
  * inputs are not made by linear layers. */
 bool transform_heads(const struct graph *graph, int parts, int part, struct graph **out,
                      int64_t *outer, struct err *err);
+/* The same network, of which transform_heads made the part `part`, with tokens divided where heads
+ * and columns are not (sequence parallelism, Megatron-LM): between a sum over processes and the
+ * next divided layer each has its tokens, part p of P from p T / P to (p + 1) T / P, rounded down.
+ * Sums leave each with its part of them, norms, residual sums and dropout run on it, and parts are
+ * joined in front of what needs all tokens; backward the same in reverse. What is joined is not
+ * kept but joined again. summed [graph->n_values of *out]: parameters whose gradient is the sum
+ * over the processes, since each has added up its own tokens. Refused: fewer tokens than processes.
+ */
+bool transform_tokens(const struct graph *graph, int parts, int part, struct graph **out,
+                      bool **summed, struct err *err);
 /* whole [count] -> own [count / parts], or back. */
 void heads_move(float *whole, int64_t count, int64_t outer, int parts, int part, float *own,
                 bool back);

@@ -259,6 +259,7 @@ static bool dense_node(struct dense *d, const struct node *node, struct err *err
     case OP_HALO:
     case OP_ALL_REDUCE:
     case OP_ALL_GATHER:
+    case OP_REDUCE_SCATTER:
     case OP_GLOBAL_LSE_POOL:
     case OP_ATTENTION_POOL:
     case OP_CARRY:

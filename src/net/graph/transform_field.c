@@ -80,6 +80,7 @@ static bool sees_all(const struct node *node)
     case OP_HALO:
     case OP_ALL_REDUCE:
     case OP_ALL_GATHER:
+    case OP_REDUCE_SCATTER:
     case OP_GLOBAL_LSE_POOL:
     case OP_ATTENTION_POOL:
     case OP_CARRY:

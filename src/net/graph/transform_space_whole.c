@@ -34,7 +34,9 @@ static value_id sum(struct space *s, const struct node *node, value_id x, bool e
 static value_id gather(struct space *s, const struct node *node, const char *what, value_id x)
 {
     for (int i = 0; i < 2 && x != NO_VALUE; i++) {
-        struct all_gather_attr attr = { 2 + i, s->parts[i], groups[i], true };
+        struct all_gather_attr attr = {
+            .axis = 2 + i, .parts = s->parts[i], .group = groups[i], .sum_backward = true
+        };
         if (s->parts[i] > 1)
             x = space_node(s, node, what, OP_ALL_GATHER, &x, 1,
                            &(union attr){ .all_gather = attr });

@@ -1,18 +1,7 @@
-/* collective.c: ops that talk to peers (net/plan/peers.h), for a network of which every process has
- * a part. halo: the borders of the neighbours' parts of an image. all_reduce: sums over peers.
- * all_gather: the parts of all peers, joined. Without peers they are what remains: a border of
- * zeros, and nothing. */
+/* collective.c: the op halo: the borders of the neighbours' parts of an image, of which every
+ * process has a part (collective.h). */
 #include <string.h>
-#include "net/ops/ops.h"
-#include "net/plan/step.h"
-
-static const char *const group_names[] = { "data", "stage", "space", "bands", "heads", NULL };
-
-#define GROUP_FIELD                                                                                \
-    {                                                                                              \
-        .name = "group", .type = ATTR_CHOICE, .offset = offsetof(ATTR_STRUCT, group), .count = 1,  \
-        .min = 0, .max = PEER_GROUPS - 1, .choices = group_names                                   \
-    }
+#include "net/ops/collective.h"
 
 #define ATTR_STRUCT struct halo_attr
 static const struct attr_field halo_fields[] = {
@@ -26,39 +15,8 @@ static const struct attr_field halo_fields[] = {
 };
 #undef ATTR_STRUCT
 
-#define ATTR_STRUCT struct all_reduce_attr
-static const struct attr_field all_reduce_fields[] = {
-    GROUP_FIELD,
-    FIELD(ATTR_BOOL, sum_forward, 1, 0, 1),
-    FIELD(ATTR_BOOL, sum_backward, 1, 0, 1),
-    { .name = NULL },
-};
-#undef ATTR_STRUCT
-
-#define ATTR_STRUCT struct all_gather_attr
-static const struct attr_field all_gather_fields[] = {
-    FIELD(ATTR_INT, axis, 1, -SHAPE_DIMS, SHAPE_DIMS - 1),
-    FIELD(ATTR_INT, parts, 1, 1, ATTR_LIMIT),
-    GROUP_FIELD,
-    FIELD(ATTR_BOOL, sum_backward, 1, 0, 1),
-    { .name = NULL },
-};
-#undef ATTR_STRUCT
-
-/* NULL: alone. */
-static const struct plan_peers *peers_of(const struct plan_node *pn, enum peer_group group)
-{
-    const struct plan_peers *peers = pn->tape->options.peers[group];
-    return peers && peers->size > 1 ? peers : NULL;
-}
-
-/* A tensor in memory around one axis: [outer, extent, inner]. */
-struct around {
-    int64_t outer, extent, inner;
-};
-
-static struct around around_axis(const struct tape *tape, const struct shape *shape, int axis,
-                                 enum layout layout)
+struct around around_axis(const struct tape *tape, const struct shape *shape, int axis,
+                          enum layout layout)
 {
     if (layout == LAYOUT_PLAIN)
         return (struct around){ shape_span(shape, 0, axis), shape->dim[axis],
@@ -276,179 +234,6 @@ static bool halo_backward(struct plan_node *pn, struct err *err)
            (add_halo(pn, true, dy, dx, layout, err) && gradient_add(pn, 0, dx, layout, err));
 }
 
-/* --- all_reduce --- */
-
-static bool all_reduce_shape(const union attr *attr, const struct shape *const *in, int n_inputs,
-                             struct shape *out, struct err *err)
-{
-    (void)n_inputs;
-    *out = *in[0];
-    return attr->all_reduce.sum_forward || attr->all_reduce.sum_backward ||
-           err_set(err, ERR_FORMAT, "neither sum_forward nor sum_backward is set");
-}
-
-struct reduction {
-    int64_t count;
-    const struct plan_peers *peers;
-};
-
-static bool run_reduce(const struct step *step, struct err *err)
-{
-    const struct reduction *r = step->state;
-    if (step->at[0] != step->at[1])
-        memcpy(step->at[1], step->at[0], (size_t)r->count * sizeof(float));
-    return r->peers->sum_floats(r->peers->arg, step->at[1], r->count, err);
-}
-
-static bool add_reduce(struct plan_node *pn, int x, int y, enum layout layout, struct err *err)
-{
-    struct reduction r = { (int64_t)(layout_bytes(pn->tape, out_shape(pn), layout) / sizeof(float)),
-                           peers_of(pn, pn->node->attr.all_reduce.group) };
-    struct step_spec spec = { "sum over peers", run_reduce, &r, sizeof r, 0 };
-    if (!add_step(pn, &spec, true, x, y, (size_t[]){ 0, 0 }, err))
-        return false;
-    step_in_place(&pn->tape->steps[pn->tape->n_steps - 1], 0, -1, 1);
-    return true;
-}
-
-static bool all_reduce_forward(struct plan_node *pn, struct err *err)
-{
-    const struct all_reduce_attr *a = &pn->node->attr.all_reduce;
-    enum layout layout = in_layout(pn, 0);
-    int x = in_slot(pn, 0, layout, err);
-    if (a->sum_forward && peers_of(pn, a->group))
-        return add_reduce(pn, x, out_slot(pn, layout), layout, err);
-    out_is(pn, x, FLOATS(layout));
-    return true;
-}
-
-static bool all_reduce_backward(struct plan_node *pn, struct err *err)
-{
-    const struct all_reduce_attr *a = &pn->node->attr.all_reduce;
-    enum layout layout = out_layout(pn);
-    if (!wants_gradient(pn, 0))
-        return true;
-    int dy = out_gradient(pn, layout, err), dx = dy;
-    if (a->sum_backward && peers_of(pn, a->group)) {
-        dx = gradient_slot(pn, 0, layout);
-        if (!add_reduce(pn, dy, dx, layout, err))
-            return false;
-    }
-    return gradient_add(pn, 0, dx, layout, err);
-}
-
-/* --- all_gather --- */
-
-static void all_gather_complete(union attr *attr)
-{
-    complete_ones(&attr->all_gather.parts, 1);
-}
-
-static bool all_gather_shape(const union attr *attr, const struct shape *const *in, int n_inputs,
-                             struct shape *out, struct err *err)
-{
-    (void)n_inputs;
-    int axis = axis_of(attr->all_gather.axis, in[0]->rank);
-    if (axis < 0)
-        return no_axis(attr->all_gather.axis, in[0]->rank, err);
-    *out = *in[0];
-    out->dim[axis] *= attr->all_gather.parts;
-    return true;
-}
-
-struct gathering {
-    struct around own;
-    bool sum;
-    const struct plan_peers *peers;
-};
-
-/* at[2]: [size][own], as it comes. */
-static bool run_gather(const struct step *step, struct err *err)
-{
-    const struct gathering *g = step->state;
-    int64_t row = g->own.extent * g->own.inner, size = g->peers->size;
-    size_t bytes = (size_t)(g->own.outer * row) * sizeof(float);
-    if (!g->peers->gather(g->peers->arg, step->at[0], bytes, step->at[2], err))
-        return false;
-    const float *from = step->at[2];
-    float *to = step->at[1];
-    for (int64_t r = 0; r < size; r++)
-        for (int64_t o = 0; o < g->own.outer; o++)
-            memcpy(to + (o * size + r) * row, from + (r * g->own.outer + o) * row,
-                   (size_t)row * sizeof *to);
-    return true;
-}
-
-/* The own part of the gradient, or of its sum over peers (at[2]). */
-static bool run_gather_back(const struct step *step, struct err *err)
-{
-    const struct gathering *g = step->state;
-    int64_t row = g->own.extent * g->own.inner, size = g->peers->size;
-    const float *from = step->at[0];
-    float *to = step->at[1];
-    if (g->sum) {
-        int64_t count = g->own.outer * row * size;
-        memcpy(step->at[2], from, (size_t)count * sizeof *from);
-        if (!g->peers->sum_floats(g->peers->arg, step->at[2], count, err))
-            return false;
-        from = step->at[2];
-    }
-    for (int64_t o = 0; o < g->own.outer; o++)
-        memcpy(to + o * row, from + (o * size + g->peers->rank) * row, (size_t)row * sizeof *to);
-    return true;
-}
-
-static bool add_gather(struct plan_node *pn, bool back, int x, int y, enum layout layout,
-                       struct err *err)
-{
-    const struct all_gather_attr *a = &pn->node->attr.all_gather;
-    const struct shape *shape = in_shape(pn, 0);
-    struct gathering g = { around_axis(pn->tape, shape, axis_of(a->axis, shape->rank), layout),
-                           a->sum_backward, peers_of(pn, a->group) };
-    size_t bytes = layout_bytes(pn->tape, out_shape(pn), layout);
-    struct step_spec spec = { back ? "gather back" : "gather", back ? run_gather_back : run_gather,
-                              &g, sizeof g, 0 };
-    bool talks = !back || g.sum;
-    return add_step(pn, &spec, talks, x, y, (size_t[]){ talks ? bytes : 0, 0 }, err);
-}
-
-/* Parts are joined in memory along an axis that no block is cut by. */
-static enum layout gather_layout(const struct plan_node *pn)
-{
-    const struct shape *x = in_shape(pn, 0);
-    bool channels = axis_of(pn->node->attr.all_gather.axis, x->rank) == 1;
-    return channels ? in_layout_whole(pn, 0) : in_layout(pn, 0);
-}
-
-static bool all_gather_forward(struct plan_node *pn, struct err *err)
-{
-    const struct all_gather_attr *a = &pn->node->attr.all_gather;
-    const struct plan_peers *peers = peers_of(pn, a->group);
-    enum layout layout = gather_layout(pn);
-    int x = in_slot(pn, 0, layout, err), size = peers ? peers->size : 1;
-    if (a->parts != size)
-        return err_set(err, ERR_USAGE, "it joins %lld parts, but the group %s has %d peers",
-                       (long long)a->parts, group_names[a->group], size);
-    if (peers)
-        return add_gather(pn, false, x, out_slot(pn, layout), layout, err);
-    out_is(pn, x, FLOATS(layout));
-    return true;
-}
-
-static bool all_gather_backward(struct plan_node *pn, struct err *err)
-{
-    enum layout layout = out_layout(pn);
-    if (!wants_gradient(pn, 0))
-        return true;
-    int dy = out_gradient(pn, layout, err), dx = dy;
-    if (peers_of(pn, pn->node->attr.all_gather.group)) {
-        dx = gradient_slot(pn, 0, layout);
-        if (!add_gather(pn, true, dy, dx, layout, err))
-            return false;
-    }
-    return gradient_add(pn, 0, dx, layout, err);
-}
-
 const struct op op_halo = {
     .kind = OP_HALO,
     .name = "halo",
@@ -458,27 +243,4 @@ const struct op op_halo = {
     .shape = halo_shape,
     .forward = halo_forward,
     .backward = halo_backward,
-};
-
-const struct op op_all_reduce = {
-    .kind = OP_ALL_REDUCE,
-    .name = "all_reduce",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .fields = all_reduce_fields,
-    .shape = all_reduce_shape,
-    .forward = all_reduce_forward,
-    .backward = all_reduce_backward,
-};
-
-const struct op op_all_gather = {
-    .kind = OP_ALL_GATHER,
-    .name = "all_gather",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .fields = all_gather_fields,
-    .complete = all_gather_complete,
-    .shape = all_gather_shape,
-    .forward = all_gather_forward,
-    .backward = all_gather_backward,
 };

@@ -49,6 +49,7 @@ static bool add_dropout(struct plan_node *pn, int from, int to, struct err *err)
                          .batch = x->rank ? x->dim[0] : 1,
                          .rows = 1,
                          .row = shape_span(x, 1, x->rank),
+                         .before = a->before,
                          .rate = a->rate,
                          .threads = pn->tape->options.threads };
     if (a->parts > 1) {

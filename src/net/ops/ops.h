@@ -38,7 +38,11 @@ extern const struct op op_convert;
 /* carry.c */
 extern const struct op op_carry;
 /* collective.c */
-extern const struct op op_halo, op_all_reduce, op_all_gather;
+extern const struct op op_halo;
+/* all_reduce.c */
+extern const struct op op_all_reduce;
+/* all_gather.c */
+extern const struct op op_all_gather, op_reduce_scatter;
 /* soft_pool.c */
 extern const struct op op_global_lse_pool, op_attention_pool;
 /* attention.c */

@@ -43,6 +43,7 @@ static const struct op *const table[OP_KINDS] = {
     [OP_HALO] = &op_halo,
     [OP_ALL_REDUCE] = &op_all_reduce,
     [OP_ALL_GATHER] = &op_all_gather,
+    [OP_REDUCE_SCATTER] = &op_reduce_scatter,
     [OP_GLOBAL_LSE_POOL] = &op_global_lse_pool,
     [OP_ATTENTION_POOL] = &op_attention_pool,
     [OP_STANDARDIZE] = &op_standardize,

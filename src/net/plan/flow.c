@@ -63,8 +63,23 @@ static int converted(struct tape *tape, value_id value, struct form form, struct
                         native.layout, form.layout, err);
 }
 
+/* The forward steps of the node that makes a value, once more, in the backward pass. */
+static bool make_again(struct tape *tape, value_id value, struct err *err)
+{
+    const struct node *node = graph_maker(tape->graph, value);
+    int32_t planning = tape->planning, i = (int32_t)(node - tape->graph->nodes);
+    struct plan_node pn = { tape, node, &tape->nodes[i] };
+    tape->planning = i;
+    bool ok = node->op->forward(&pn, err);
+    tape->planning = planning;
+    return ok;
+}
+
 int value_slot(struct tape *tape, value_id value, struct form form, struct err *err)
 {
+    if (tape->values[value].again && native_slot(&tape->values[value]) == NO_SLOT &&
+        !make_again(tape, value, err))
+        return NO_SLOT;
     if (tape->values[value].slot[form.layout][form.dtype] == NO_SLOT)
         tape->values[value].slot[form.layout][form.dtype] = converted(tape, value, form, err);
     return tape->values[value].slot[form.layout][form.dtype];

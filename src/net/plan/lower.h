@@ -49,6 +49,19 @@ bool lower_take_max_pool(struct plan_node *pn, struct pool_window *window, int32
 bool lower_packed_takes(const struct plan_node *pn);
 bool lower_packed_forward(struct plan_node *pn, struct err *err);
 bool lower_packed_data(struct plan_node *pn, int dy, int dx, struct err *err);
+/* A step of such a layer, forward, that may be divided by its rows. */
+struct lower_rows {
+    int step, x, y;
+    int64_t rows;
+};
+/* Whether the step added last is one that makes `slot`. */
+bool lower_packed_rows(const struct tape *tape, int slot, struct lower_rows *out);
+/* Where piece i of so many begins. */
+int64_t lower_packed_begin(const struct lower_rows *rows, int pieces, int i);
+/* A step for piece i; that of the first takes the place of the step. The slot of its rows of y;
+ * NO_SLOT with an error. */
+int lower_packed_piece(struct tape *tape, const struct lower_rows *rows, int pieces, int i,
+                       struct err *err);
 /* dnnl_linear.c: oneDNN for the others, in training with few rows */
 bool lower_linear_forward(struct plan_node *pn, struct err *err);
 bool lower_linear_backward(struct plan_node *pn, struct err *err);

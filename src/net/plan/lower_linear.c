@@ -6,6 +6,7 @@
 
 /* In training weights are packed in every run: for that there must be some rows. */
 #define FEWEST_ROWS 64
+#define ROWS_OF_TILE 24 /* pieces are so many, and again */
 
 /* What a step needs; those that pack have only the steps. */
 struct packed {
@@ -132,4 +133,60 @@ bool lower_packed_data(struct plan_node *pn, int dy, int dx, struct err *err)
 {
     struct packed p = packed_of(pn, false);
     return add_step(pn, &p, false, dy, (const int[]){ NO_SLOT, NO_SLOT }, dx, err) != NULL;
+}
+
+/* --- in pieces --- */
+
+bool lower_packed_rows(const struct tape *tape, int slot, struct lower_rows *out)
+{
+    const struct step *step = tape->n_steps > 0 ? &tape->steps[tape->n_steps - 1] : NULL;
+    if (!step || step->run != run_packed || step->slot[AT_Y] != slot ||
+        step->slot[AT_RESIDUAL] != NO_SLOT)
+        return false;
+    const struct packed *p = step->state;
+    *out = (struct lower_rows){ tape->n_steps - 1, step->slot[AT_X], slot, p->linear.rows };
+    return true;
+}
+
+int64_t lower_packed_begin(const struct lower_rows *rows, int pieces, int i)
+{
+    return i < pieces ? rows->rows * i / pieces / ROWS_OF_TILE * ROWS_OF_TILE : rows->rows;
+}
+
+/* The rows of a slot that has so many floats in each. */
+static int view_rows(struct tape *tape, int slot, int64_t begin, int64_t rows, int64_t floats)
+{
+    return slot_view(tape, slot, (size_t)(begin * floats) * sizeof(float),
+                     (size_t)(rows * floats) * sizeof(float));
+}
+
+int lower_packed_piece(struct tape *tape, const struct lower_rows *rows, int pieces, int i,
+                       struct err *err)
+{
+    int64_t begin = lower_packed_begin(rows, pieces, i);
+    struct packed *first = tape->steps[rows->step].state, p = *first;
+    p.linear.rows = lower_packed_begin(rows, pieces, i + 1) - begin;
+    int x = view_rows(tape, rows->x, begin, p.linear.rows, p.linear.inputs);
+    int y = view_rows(tape, rows->y, begin, p.linear.rows, p.linear.outputs);
+    double flops = 2.0 * (double)p.linear.rows * (double)p.linear.inputs * (double)p.linear.outputs;
+    if (x == NO_SLOT || y == NO_SLOT) {
+        err_memory(err, "plan");
+        return NO_SLOT;
+    }
+    if (i == 0) {
+        struct step *step = &tape->steps[rows->step];
+        *first = p;
+        step->slot[AT_X] = x, step->slot[AT_Y] = y, step->flops = flops;
+        return y;
+    }
+    struct step_spec spec = { tape->steps[rows->step].kernel, run_packed, &p, sizeof p, flops };
+    struct step *step = step_add(tape, &spec, err);
+    if (!step)
+        return NO_SLOT;
+    const struct step *whole = &tape->steps[rows->step];
+    step->node = whole->node;
+    const int slots[] = { x, whole->slot[AT_WEIGHT], whole->slot[AT_BIAS], NO_SLOT };
+    for (int k = AT_X; k < AT_Y; k++)
+        step_use_optional(step, slots[k], ACCESS_READ);
+    return step_use(step, y, ACCESS_WRITE, err) ? y : NO_SLOT;
 }

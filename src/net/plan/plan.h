@@ -139,6 +139,9 @@ struct plan_options {
     size_t arena_budget;
     /* The others with whom work is shared, by group; must outlive the plan. NULL: none. */
     const struct plan_peers *peers[PEER_GROUPS];
+    /* Sums over peers (op all_reduce) are waited for where they start, instead of running while
+     * what does not depend on them is computed. The same bits. */
+    bool wait_for_sums;
     /* PLAN_TRAIN: batch norm uses the statistics of all peers of these groups (bit 1u << group). 0:
      * its own. */
     uint32_t norm_peers;

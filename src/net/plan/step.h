@@ -63,6 +63,11 @@ enum step_sharing {
     SHARING_COPY,     /* copies slot[from] to slot[to] + copy_offset: may be omitted altogether */
 };
 
+/* What peers are told in several steps, between which others may run. Behind a start or a turn
+ * messages are under way, which read and write the slots of these steps until the end; each has the
+ * same number of starts and ends. */
+enum step_message { MESSAGE_NONE, MESSAGE_START, MESSAGE_TURN, MESSAGE_END };
+
 #define STEP_SLOTS 13
 
 /* One kernel call. Invariants: `run` touches only the memory of its slots, as `access` says: with
@@ -88,9 +93,11 @@ struct step {
     void *state;
     bool borrowed; /* the state is another step's */
     /* It talks to peers: all of them run it, in the same order and once in a pass. So it is never
-     * repeated to save memory; what it gives in the forward pass is kept instead. It must be the
-     * only step that writes that. */
+     * repeated to save memory; what it gives in the forward pass is kept instead. Others may write
+     * that only before it. */
     bool talks;
+    enum step_message message;
+    const struct plan_peers *peers; /* of a message: who */
     bool statistics;   /* updates running statistics: not run while the tape holds them */
     bool only_weights; /* backward: leads to gradients of parameters only (tape_mark_weights); found
                         * if the pass is split or measured */
@@ -114,6 +121,7 @@ struct value_state {
     bool wants_gradient;       /* a learnt parameter, or computed from one */
     int gradient;              /* its sum so far: floats, in the native layout; NO_SLOT: none yet */
     bool keep;                 /* must stay readable */
+    bool again;                /* made again where the backward pass needs it first */
     int ready;                 /* index after the step that completes it */
     int64_t grad_offset;       /* learnt parameters: in tape->gradients, floats; else -1 */
     int grad_slot;             /* learnt parameters */

@@ -163,6 +163,20 @@ static bool begin_gradients(struct tape *tape, struct err *err)
     return true;
 }
 
+/* What is gathered again in the backward pass is not kept for it. */
+static void forget_gathered(struct tape *tape)
+{
+    for (int32_t i = 0; i < tape->graph->n_nodes; i++) {
+        const struct node *node = &tape->graph->nodes[i];
+        struct value_state *state = &tape->values[node->output];
+        if (node->op->kind != OP_ALL_GATHER || !node->attr.all_gather.again || state->keep)
+            continue;
+        state->again = true;
+        for (int k = 0; k < LAYOUTS * DTYPES; k++)
+            state->slot[k / DTYPES][k % DTYPES] = NO_SLOT;
+    }
+}
+
 /* Floats that the forward pass made of stored numbers are not kept for the backward pass, which
  * makes them again where it needs them. */
 static void forget_restored(struct tape *tape)
@@ -179,6 +193,7 @@ static bool plan_backward_pass(struct tape *tape, struct err *err)
     const struct graph *graph = tape->graph;
     tape->phase = PHASE_BACKWARD;
     forget_restored(tape);
+    forget_gathered(tape);
     if (!begin_gradients(tape, err))
         return false;
     for (int32_t i = graph->n_nodes - 1; i >= 0; i--) {
@@ -251,6 +266,8 @@ static bool build(struct tape *tape, struct err *err)
     forget_hints(tape);
     if (trains(tape) && tape->options.split_backward)
         return tape_split(tape, err);
+    if (trains(tape) && !tape->options.wait_for_sums && !tape_overlap(tape, err))
+        return false;
     return !trains(tape) || !tape->options.profile || tape_mark_weights(tape, err);
 }
 

@@ -40,6 +40,9 @@ bool tape_mark_weights(struct tape *tape, struct err *err);
 /* the same, and they come behind all others. */
 bool tape_split(struct tape *tape, struct err *err);
 
+/* overlap.c: messages of the backward pass run while gradients of parameters are computed. */
+bool tape_overlap(struct tape *tape, struct err *err);
+
 /* --- saving memory (weave.h) --- */
 
 /* recompute.c: forward steps are run again in the backward pass, segment by segment, so that only

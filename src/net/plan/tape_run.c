@@ -39,9 +39,24 @@ static bool blame(const struct tape *tape, const struct step *step, const struct
                    why->text);
 }
 
+/* Messages that are under way behind a step get time to move. */
+static bool move_messages(const struct step *step, bool ok, int *under_way,
+                          const struct plan_peers **peers, struct err *why)
+{
+    if (step->message != MESSAGE_NONE)
+        *peers = step->peers;
+    *under_way += (step->message == MESSAGE_START) - (step->message == MESSAGE_END);
+    if (ok && *under_way > 0)
+        ok = (*peers)->progress((*peers)->arg, why);
+    if (!ok && *peers && (*under_way > 0 || step->message != MESSAGE_NONE))
+        (*peers)->abandon((*peers)->arg);
+    return ok;
+}
+
 bool tape_run(struct tape *tape, int begin, int end, enum step_phase phase, struct err *err)
 {
-    int threads = omp_get_max_threads();
+    int threads = omp_get_max_threads(), under_way = 0;
+    const struct plan_peers *peers = NULL;
     bool ok = true;
     omp_set_num_threads(tape->options.threads);
     for (int i = begin; i < end && ok; i++) {
@@ -50,7 +65,7 @@ bool tape_run(struct tape *tape, int begin, int end, enum step_phase phase, stru
             continue;
         double start = tape->options.profile ? clock_s(tape) : 0;
         struct err why = { 0 };
-        ok = step->run(step, &why);
+        ok = move_messages(step, step->run(step, &why), &under_way, &peers, &why);
         if (tape->options.profile)
             note_time(step, clock_s(tape) - start);
         if (!ok)

@@ -48,20 +48,43 @@ static void time_of(const struct graph *whole, const struct node_cost *costs,
     out->weights_s = cost->weights_s * share;
 }
 
-static void add_sum(const struct graph *part, const struct node *node, bool summed,
-                    struct heads_sums *sums)
+static void add_exchanges(size_t bytes, int n, struct heads_sums *sums)
 {
-    if (!summed)
-        return;
-    sums->n++;
-    sums->bytes += (size_t)shape_count(graph_shape(part, node->output)) * sizeof(float);
+    sums->exchanges += n;
+    sums->bytes += (size_t)n * bytes;
+}
+
+/* What a node sends in both passes; false: it computes. */
+static bool exchanges_of(const struct graph *part, const struct node *node,
+                         struct heads_sums *forward, struct heads_sums *backward)
+{
+    const union attr *a = &node->attr;
+    size_t x = (size_t)shape_count(graph_shape(part, node->inputs[0])) * sizeof(float);
+    size_t y = (size_t)shape_count(graph_shape(part, node->output)) * sizeof(float);
+    switch (node->op->kind) {
+    case OP_ALL_REDUCE:
+        add_exchanges(y, 2 * a->all_reduce.sum_forward, forward);
+        add_exchanges(y, 2 * a->all_reduce.sum_backward, backward);
+        return true;
+    case OP_ALL_GATHER: /* joined again where the gradients of weights need it */
+        add_exchanges(y, 1, forward);
+        add_exchanges(y, a->all_gather.sum_backward ? 1 + a->all_gather.again : 0, backward);
+        return true;
+    case OP_REDUCE_SCATTER:
+        add_exchanges(x, a->reduce_scatter.sum_forward, forward);
+        add_exchanges(x, 1, backward);
+        return true;
+    default:
+        return false;
+    }
 }
 
 bool costs_of_heads(const struct graph *whole, const struct node_cost *costs,
                     const struct graph *part, int parts, struct node_cost *out,
                     struct heads_sums *forward, struct heads_sums *backward, struct err *err)
 {
-    struct plan_peers peers = { .size = parts }; /* a plan that is not run calls none */
+    struct plan_peers peers = { .rank = parts - 1,
+                                .size = parts }; /* a plan that is not run calls none */
     struct plan_options options = { .mode = PLAN_TRAIN,
                                     .threads = 1,
                                     .peers = { [PEERS_HEADS] = &peers } };
@@ -72,12 +95,8 @@ bool costs_of_heads(const struct graph *whole, const struct node_cost *costs,
     for (int32_t i = 0; ok && i < part->n_nodes; i++) {
         const struct node *node = &part->nodes[i];
         out[i] = (struct node_cost){ .kept = memory[i].kept, .working = memory[i].working };
-        if (node->op->kind == OP_ALL_REDUCE) {
-            add_sum(part, node, node->attr.all_reduce.sum_forward, forward);
-            add_sum(part, node, node->attr.all_reduce.sum_backward, backward);
-        } else {
+        if (!exchanges_of(part, node, forward, backward))
             time_of(whole, costs, part, node, &out[i]);
-        }
     }
     free(memory);
     return ok;
@@ -87,5 +106,5 @@ double heads_sums_s(const struct heads_sums *sums, int parts, int64_t images,
                     const struct wire *wire)
 {
     double bytes = (double)sums->bytes * (double)images / parts;
-    return 2.0 * (parts - 1) * (sums->n * wire->latency_s + bytes / wire->bytes_per_s);
+    return (parts - 1) * (sums->exchanges * wire->latency_s + bytes / wire->bytes_per_s);
 }

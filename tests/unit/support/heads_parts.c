@@ -10,18 +10,11 @@
 
 #define MOST 32 /* processes */
 
-/* Peers of whom one sum is left out, forward or backward. */
-struct faulty {
-    struct plan_peers peers;
-    const struct plan_peers *real;
-    bool skip;
-};
-
 struct process {
     struct graph *part;
     struct plan *plan;
-    struct faulty faulty;
     int64_t *outer; /* see transform_heads; NULL: not divided */
+    bool *summed;   /* see transform_tokens; NULL: not divided */
 };
 
 struct run {
@@ -41,10 +34,26 @@ static void end_if(bool failed, const char *what, const struct err *err)
     exit(1);
 }
 
-static bool sum_floats(void *arg, float *values, int64_t n, struct err *err)
+/* Leaves out the sums of one pass. */
+static void break_sums(struct graph *graph, enum heads_fault fault)
 {
-    struct faulty *f = arg;
-    return f->skip || f->real->sum_floats(f->real->arg, values, n, err);
+    for (int32_t i = 0; i < graph->n_nodes; i++) {
+        union attr *a = &graph->nodes[i].attr;
+        switch (graph->nodes[i].op->kind) {
+        case OP_ALL_REDUCE:
+            a->all_reduce.sum_forward &= fault != HEADS_APART;
+            a->all_reduce.sum_backward &= fault != HEADS_DETACHED;
+            break;
+        case OP_REDUCE_SCATTER:
+            a->reduce_scatter.sum_forward &= fault != HEADS_APART;
+            break;
+        case OP_ALL_GATHER:
+            a->all_gather.sum_backward &= fault != HEADS_DETACHED;
+            break;
+        default:
+            break;
+        }
+    }
 }
 
 /* --- numbers --- */
@@ -90,20 +99,29 @@ static void make_inputs(struct run *run)
 
 /* --- one process --- */
 
+static void divide_tokens(const struct heads_job *job, int part, struct process *p)
+{
+    struct graph *heads = p->part;
+    struct err err = { 0 };
+    end_if(!transform_tokens(heads, job->parts, part, &p->part, &p->summed, &err), "tokens", &err);
+    graph_free(heads);
+}
+
 static void make_plan(struct run *run, struct process *p, int replica, int part)
 {
     const struct heads_job *job = run->job;
-    struct plan_options options = { .mode = job->mode, .threads = 1, .saving = job->saving };
+    struct plan_options options = {
+        .mode = job->mode, .threads = 1, .saving = job->saving, .wait_for_sums = job->wait
+    };
     struct err err = { 0 };
     if (job->parts > 1) {
         p->outer = calloc((size_t)run->replica->n_values, sizeof *p->outer);
         end_if(!transform_heads(run->replica, job->parts, part, &p->part, p->outer, &err), "heads",
                &err);
-        p->faulty.real = thread_peers_of(run->peers[replica], part);
-        p->faulty.peers = *p->faulty.real;
-        p->faulty.peers.arg = &p->faulty;
-        p->faulty.peers.sum_floats = sum_floats;
-        options.peers[PEERS_HEADS] = &p->faulty.peers;
+        if (job->tokens)
+            divide_tokens(job, part, p);
+        break_sums(p->part, job->fault);
+        options.peers[PEERS_HEADS] = thread_peers_of(run->peers[replica], part);
     } else {
         end_if(!graph_copy(run->replica, &p->part, &err), "copy", &err);
     }
@@ -124,17 +142,22 @@ static void work(void *arg, int number)
         int64_t n = count_of(p->part, p->part->inputs[i].value);
         memcpy(plan_input(p->plan, i), run->inputs[i] + replica * n, (size_t)n * sizeof(float));
     }
-    p->faulty.skip = job->fault == HEADS_APART;
     end_if(!plan_forward(p->plan, &err), "forward", &err);
     int64_t n = count_of(p->part, p->part->outputs[0].value);
     uint64_t loss = zoo_stream("loss:", p->part->outputs[0].name);
     for (int64_t k = 0; k < n; k++)
         plan_output_gradient(p->plan, 0)[k] = (float)zoo_number(loss, replica * n + k);
-    p->faulty.skip = job->fault == HEADS_DETACHED;
     end_if(!plan_backward(p->plan, &err), "backward", &err);
 }
 
 /* --- all together --- */
+
+static value_id next_parameter(const struct graph *graph, value_id v)
+{
+    while (v < graph->n_values && graph->values[v].kind != VALUE_PARAMETER)
+        v++;
+    return v;
+}
 
 /* Gradients of a process, added to those of the whole network: what all parts have, from the first.
  */
@@ -143,15 +166,16 @@ static void add(const struct run *run, const struct process *p, int part, float 
     const struct graph *whole = run->replica;
     int64_t n = 0;
     float *own = plan_gradients(p->plan, &n);
-    for (value_id v = 0; v < whole->n_values; v++) {
-        if (whole->values[v].kind != VALUE_PARAMETER)
-            continue;
+    value_id of_part = next_parameter(p->part, 0);
+    for (value_id v = next_parameter(whole, 0); v < whole->n_values;
+         v = next_parameter(whole, v + 1), of_part = next_parameter(p->part, of_part + 1)) {
         int64_t count = count_of(whole, v), outer = p->outer ? p->outer[v] : 0;
         int64_t have = outer > 0 ? count / run->job->parts : count;
+        bool summed = p->summed && p->summed[of_part] && run->job->fault != HEADS_ALONE;
         float *place = calloc((size_t)count, sizeof *place);
         if (outer > 0)
             heads_move(place, count, outer, run->job->parts, part, own, true);
-        else if (part == 0)
+        else if (part == 0 || summed)
             memcpy(place, own, (size_t)count * sizeof *place);
         for (int64_t i = 0; i < count; i++)
             sum[i] += place[i];
@@ -178,7 +202,7 @@ static void put_together(struct run *run, struct heads_result *out)
         out->arena = plan_memory(p->plan).arena;
         plan_free(p->plan);
         graph_free(p->part);
-        free(p->outer);
+        free(p->outer), free(p->summed);
     }
 }
 

@@ -11,6 +11,7 @@ enum heads_fault {
     HEADS_RIGHT,
     HEADS_DETACHED, /* gradients are not summed where what all have goes into parts */
     HEADS_APART,    /* outputs of parts are not summed */
+    HEADS_ALONE,    /* gradients of what each adds up for its tokens are not summed */
 };
 
 struct heads_job {
@@ -20,6 +21,8 @@ struct heads_job {
     enum plan_mode mode;
     enum plan_saving saving;
     enum heads_fault fault;
+    bool wait;   /* for sums where they start */
+    bool tokens; /* are divided too */
 };
 
 struct heads_result {

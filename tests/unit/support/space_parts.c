@@ -60,6 +60,38 @@ static bool leaky_exchange(void *arg, const struct peers_exchange *x, struct err
     return true;
 }
 
+static bool leaky_start_send(void *arg, int to, const void *data, size_t bytes, int64_t *handle,
+                             struct err *err)
+{
+    const struct plan_peers *real = ((struct leaky *)arg)->real;
+    return real->start_send(real->arg, to, data, bytes, handle, err);
+}
+
+static bool leaky_start_receive(void *arg, int from, void *data, size_t bytes, int64_t *handle,
+                                struct err *err)
+{
+    const struct plan_peers *real = ((struct leaky *)arg)->real;
+    return real->start_receive(real->arg, from, data, bytes, handle, err);
+}
+
+static bool leaky_progress(void *arg, struct err *err)
+{
+    const struct plan_peers *real = ((struct leaky *)arg)->real;
+    return real->progress(real->arg, err);
+}
+
+static bool leaky_finish(void *arg, int64_t handle, struct err *err)
+{
+    const struct plan_peers *real = ((struct leaky *)arg)->real;
+    return real->finish(real->arg, handle, err);
+}
+
+static void leaky_abandon(void *arg)
+{
+    const struct plan_peers *real = ((struct leaky *)arg)->real;
+    real->abandon(real->arg);
+}
+
 static struct plan_peers leaky_peers(struct leaky *leaky)
 {
     return (struct plan_peers){ .arg = leaky,
@@ -68,7 +100,12 @@ static struct plan_peers leaky_peers(struct leaky *leaky)
                                 .sum = leaky_sum,
                                 .sum_floats = leaky_sum_floats,
                                 .gather = leaky_gather,
-                                .exchange = leaky_exchange };
+                                .exchange = leaky_exchange,
+                                .start_send = leaky_start_send,
+                                .start_receive = leaky_start_receive,
+                                .progress = leaky_progress,
+                                .finish = leaky_finish,
+                                .abandon = leaky_abandon };
 }
 
 /* The window that reads the first halo pads one cell more where the halo has one less. */

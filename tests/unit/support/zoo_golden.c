@@ -106,6 +106,21 @@ bool zoo_golden_read(struct zoo_golden *golden, const char *folder, const char *
     return ok && golden->text && (!full_folder || golden->full);
 }
 
+double *zoo_golden_values(const struct zoo_golden *golden, enum zoo_mode mode, const char *name,
+                          int64_t count)
+{
+    static const char *const modes[ZOO_MODES] = { "eval", "train" };
+    char *start = text_format("%s %s %lld ", modes[mode], name, (long long)count), *end;
+    const char *at = start ? strstr(golden->text, start) : NULL;
+    bool found = at && (at == golden->text || at[-1] == '\n');
+    double *values = found ? calloc((size_t)count, sizeof *values) : NULL;
+    at += values ? strlen(start) : 0;
+    for (int64_t i = 0; values && i < count; i++, at = end)
+        values[i] = strtod(at, &end);
+    free(start);
+    return values;
+}
+
 void zoo_golden_free(struct zoo_golden *golden)
 {
     free(golden->records), free(golden->text), free(golden->full);

@@ -41,6 +41,11 @@ void zoo_golden_free(struct zoo_golden *golden);
 struct zoo_record *zoo_golden_find(const struct zoo_golden *golden, const char *name,
                                    const struct shape *shape);
 
+/* The values of an output or a small gradient in full, as the .txt has them; free(). NULL: it has
+ * not. */
+double *zoo_golden_values(const struct zoo_golden *golden, enum zoo_mode mode, const char *name,
+                          int64_t count);
+
 /* numbers(name, n) of make_zoo_golden.py: element i, in [-1, 1). */
 uint64_t zoo_stream(const char *prefix, const char *name);
 double zoo_number(uint64_t stream, int64_t i);
