@@ -5,6 +5,22 @@
 #include <string.h>
 
 #define PIECE 4096 /* floats that stay in the caches */
+#define LANES 8
+
+double clip_squares(const float *x, int64_t n)
+{
+    double lanes[LANES] = { 0 }, sum = 0;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+#pragma omp simd
+        for (int k = 0; k < LANES; k++)
+            lanes[k] += (double)x[i + k] * (double)x[i + k];
+    for (; i < n; i++)
+        lanes[0] += (double)x[i] * (double)x[i];
+    for (int k = 0; k < LANES; k++)
+        sum += lanes[k];
+    return sum;
+}
 
 double clip_factor(double norm, double clip)
 {

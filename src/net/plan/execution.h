@@ -40,6 +40,7 @@ struct plan_ops {
     float *(*input)(struct plan *plan, int i);
     const float *(*output)(const struct plan *plan, int i);
     bool (*forward)(struct plan *plan, struct err *err);
+    bool units; /* it knows options.units; else they are refused */
     struct plan_memory (*memory)(const struct plan *plan);
     int (*steps)(const struct plan *plan);
     void (*print)(const struct plan *plan, FILE *stream);

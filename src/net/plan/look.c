@@ -71,7 +71,8 @@ struct plan_memory tape_memory(const struct tape *tape)
                                  .weights = tape->weights_bytes,
                                  .shared = tape->shared_bytes,
                                  .winograd = tape->winograd_bytes,
-                                 .gradients = (size_t)tape->n_gradients * sizeof(float),
+                                 .gradients =
+                                     (size_t)(tape->units * tape->n_gradients) * sizeof(float),
                                  .gradients_lent = tape->gradients_lent };
 }
 

@@ -55,7 +55,10 @@ static bool add_gradient(struct plan_node *pn, const struct step_spec *spec, siz
         return false;
     step_use_optional(step, places[0], ACCESS_BOTH);
     step_use_optional(step, places[1], ACCESS_BOTH);
-    return step_use(step, scratch, ACCESS_WRITE, err);
+    if (!step_use(step, scratch, ACCESS_WRITE, err))
+        return false;
+    step_each_unit(pn->tape, step, 1u << 0 | 1u << 1);
+    return true;
 }
 
 bool lower_gradient_conv(struct plan_node *pn, enum layout in, struct err *err)
@@ -65,7 +68,7 @@ bool lower_gradient_conv(struct plan_node *pn, enum layout in, struct err *err)
     struct direct_gradient g = { .level = lower_level(pn->tape),
                                  .source = in == LAYOUT_PLAIN ? DIRECT_PLAIN : DIRECT_BLOCKED,
                                  .threads = pn->tape->options.threads,
-                                 .batch = x->dim[0],
+                                 .batch = unit_rows(pn, x->dim[0]),
                                  .in_channels = x->dim[1],
                                  .out_channels = y->dim[1],
                                  .height = x->dim[2],
@@ -96,11 +99,12 @@ bool lower_gradient_linear(struct plan_node *pn, int dy, struct err *err)
     enum simd level = lower_level(pn->tape);
     struct linear_gradient g = { .level = simd_best() >= level ? level : SIMD_PORTABLE,
                                  .threads = pn->tape->options.threads,
-                                 .rows = shape_span(x, 0, x->rank - 1),
+                                 .rows = unit_rows(pn, shape_span(x, 0, x->rank - 1)),
                                  .inputs = w->dim[1],
                                  .outputs = w->dim[0] };
     struct step_spec spec = { names[g.level], run_linear, &g, sizeof g,
-                              2.0 * (double)g.rows * (double)shape_count(w) };
+                              2.0 * (double)shape_span(x, 0, x->rank - 1) *
+                                  (double)shape_count(w) };
     return add_gradient(pn, &spec, linear_gradient_scratch_floats(&g),
                         in_slot(pn, 0, LAYOUT_PLAIN, err), dy, err);
 }

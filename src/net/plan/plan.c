@@ -20,6 +20,9 @@ static bool check_options(const struct graph *graph, const struct plan_options *
         options->saving == SAVING_RECOMPUTE)
         return err_set(err, ERR_USAGE, "%s: a backward pass with recomputation cannot be split",
                        graph->name);
+    if (options->units > 1 && options->mode == PLAN_INFER)
+        return err_set(err, ERR_USAGE, "%s: a plan for inference has no gradients of units",
+                       graph->name);
     for (int g = 0; g < PEER_GROUPS; g++) {
         const struct plan_peers *peers = options->peers[g];
         if (peers && (peers->rank < 0 || peers->rank >= peers->size))
@@ -52,10 +55,16 @@ bool plan_new(const struct graph *graph, const struct plan_options *options, str
             (*out)->mode = options->mode;
         }
     }
-    if (options->mode == PLAN_INFER || !options->split_backward || (*out)->ops->backward_half)
+    const struct plan_ops *ops = (*out)->ops;
+    const char *lacks = NULL;
+    if (options->mode != PLAN_INFER && options->split_backward && !ops->backward_half)
+        lacks = "split_backward";
+    if (options->units > 1 && !ops->units)
+        lacks = "units";
+    if (!lacks)
         return true;
-    err_set(err, ERR_USAGE, "%s: split_backward is not available in a plan of kind %s", graph->name,
-            (*out)->ops->name);
+    err_set(err, ERR_USAGE, "%s: %s is not available in a plan of kind %s", graph->name, lacks,
+            ops->name);
     plan_free(*out);
     *out = NULL;
     return false;

@@ -42,9 +42,9 @@ static bool allot_gradients(struct tape *tape, struct err *err)
             tape->n_gradients += shape_count(&graph->values[i].shape);
         }
     tape->gradients_lent = tape->options.gradients != NULL;
-    tape->gradients = tape->gradients_lent
-                          ? tape->options.gradients
-                          : calloc((size_t)tape->n_gradients + 1, sizeof *tape->gradients);
+    tape->gradients = tape->gradients_lent ? tape->options.gradients
+                                           : calloc((size_t)(tape->units * tape->n_gradients) + 1,
+                                                    sizeof *tape->gradients);
     if (!tape->gradients)
         return err_memory(err, "gradients");
     for (int32_t i = 0; i < graph->n_values; i++) {
@@ -258,6 +258,7 @@ bool tape_begin(struct tape *tape, const struct graph *graph, const struct plan_
                 struct err *err)
 {
     *tape = (struct tape){ .graph = graph, .options = *options, .planning = -1 };
+    tape->units = options->units > 1 ? options->units : 1;
     tape->values = calloc((size_t)graph->n_values + 1, sizeof *tape->values);
     tape->nodes = calloc((size_t)graph->n_nodes + 1, sizeof *tape->nodes);
     tape->outputs = calloc((size_t)graph->n_outputs + 1, sizeof *tape->outputs);

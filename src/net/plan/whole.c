@@ -215,6 +215,7 @@ const struct plan_ops plan_whole = {
     .input = whole_input,
     .output = whole_output,
     .forward = whole_forward,
+    .units = true,
     .memory = whole_memory,
     .steps = whole_steps,
     .print = whole_print,
