@@ -59,18 +59,17 @@ static bool make(int argc, char **argv, struct graph **graph, struct clipped_opt
 }
 
 /* Noise on the sum, as a step of the trainer adds it. */
-static void finish(float *sum, int64_t count, int64_t units, int threads)
+static void finish(const struct secret *secret, float *sum, int64_t count, int64_t units,
+                   int threads)
 {
-    struct secret secret = { { 1 } };
 #pragma omp parallel for num_threads(threads)
     for (int64_t i = 0; i < count; i += 8192)
-        noise_add(&secret, 0, i, i + 8192 < count ? 8192 : count - i, 1, 1 / (double)units,
-                  sum + i);
+        noise_add(secret, 0, i, i + 8192 < count ? 8192 : count - i, 1, 1 / (double)units, sum + i);
 }
 
 /* A step; the gradient is that of the squared distance of all outputs from 1. */
-static bool step(struct clipped *clipped, int64_t units, float *sum, double *noise_s,
-                 struct err *err)
+static bool step(struct clipped *clipped, const struct secret *secret, int64_t units, float *sum,
+                 double *noise_s, struct err *err)
 {
     const struct graph *graph = clipped_graph(clipped);
     int64_t n = shape_count(graph_shape(graph, graph->outputs[0].value));
@@ -89,7 +88,7 @@ static bool step(struct clipped *clipped, int64_t units, float *sum, double *noi
         ok = ok && clipped_backward(clipped, many, sum, NULL, err);
     }
     double began = cpu_s();
-    finish(sum, graph_parameter_count(graph), units, slots);
+    finish(secret, sum, graph_parameter_count(graph), units, slots);
     *noise_s = cpu_s() - began;
     return ok;
 }
@@ -99,9 +98,10 @@ static bool run(int argc, char **argv, struct err *err)
     struct graph *graph = NULL;
     struct clipped *clipped = NULL;
     struct clipped_options options;
+    struct secret secret;
     float *sum = NULL;
     double best = 0, noise_s = 0, least_noise_s = 0, unit_s = 0;
-    bool ok = make(argc, argv, &graph, &options, err) &&
+    bool ok = secret_draw(&secret, err) && make(argc, argv, &graph, &options, err) &&
               clipped_new(graph, &options, &clipped, err) &&
               ((sum = calloc((size_t)graph_parameter_count(graph), sizeof *sum)) ||
                err_memory(err, "gradients"));
@@ -114,7 +114,7 @@ static bool run(int argc, char **argv, struct err *err)
     for (long i = 0; ok && i < strtol(argv[6], NULL, 10); i++) {
         double began = clock_monotonic_s(), cpu = cpu_s();
         int64_t units = strtol(argv[3], NULL, 10);
-        ok = step(clipped, units, sum, &noise_s, err);
+        ok = step(clipped, &secret, units, sum, &noise_s, err);
         double seconds = clock_monotonic_s() - began;
         double used_s = (cpu_s() - cpu - noise_s) / (double)units;
         best = i == 0 || seconds < best ? seconds : best;
