@@ -23,6 +23,12 @@ struct worker {
     struct err err;
 };
 
+/* Gradients side by side that are all joined (plan_is_joined), or all not. */
+struct span {
+    int64_t begin, end;
+    bool joined;
+};
+
 struct clipped {
     struct clipped_options options;
     struct graph *graph;          /* of a unit */
@@ -31,8 +37,11 @@ struct clipped {
     int64_t units;                /* of a plan */
     struct plan_weights *weights; /* transformed once for all plans; NULL: in every pass */
     struct worker *workers;       /* [threads] */
-    float **gradients;            /* [slots] */
-    double *factors;              /* [slots] */
+    struct span *spans;           /* from 0 to count */
+    int n_spans;
+    float **gradients; /* [slots] */
+    float **places;    /* [slots]: of a span */
+    double *factors;   /* [slots] */
 };
 
 /* The gradients of a parameter are complete, and still in a cache. */
@@ -84,12 +93,31 @@ static bool new_worker(struct clipped *c, struct worker *worker, struct err *err
         return err_memory(err, "gradients");
     options.threads = 1;
     options.units = c->units;
+    options.join = true;
     options.weights = c->weights;
     options.gradients = worker->gradients;
     if (!plan_new(c->several, &options, &worker->plan, err))
         return false;
     plan_on_gradient(worker->plan, add_squares, worker);
     return true;
+}
+
+static bool find_spans(struct clipped *c, struct err *err)
+{
+    const struct plan *plan = c->workers[0].plan;
+    int64_t at = 0;
+    c->n_spans = 0;
+    c->spans = calloc((size_t)c->several->n_values + 1, sizeof *c->spans);
+    for (value_id v = 0; c->spans && v < c->several->n_values; v++) {
+        if (c->several->values[v].kind != VALUE_PARAMETER)
+            continue;
+        bool joined = plan_is_joined(plan, v);
+        if (c->n_spans == 0 || c->spans[c->n_spans - 1].joined != joined)
+            c->spans[c->n_spans++] = (struct span){ at, at, joined };
+        at += shape_count(&c->several->values[v].shape);
+        c->spans[c->n_spans - 1].end = at;
+    }
+    return c->spans || err_memory(err, "gradients");
 }
 
 static void free_workers(struct clipped *c)
@@ -99,9 +127,10 @@ static void free_workers(struct clipped *c)
         free(c->workers[i].gradients);
         free(c->workers[i].squares);
     }
-    free(c->workers), free(c->gradients), free(c->factors);
+    free(c->workers), free(c->gradients), free(c->factors), free(c->places), free(c->spans);
     graph_free(c->several);
-    c->workers = NULL, c->gradients = NULL, c->factors = NULL, c->several = NULL;
+    c->workers = NULL, c->gradients = NULL, c->factors = NULL, c->places = NULL, c->spans = NULL;
+    c->several = NULL;
 }
 
 /* Plans of so many units; *can: this network can. */
@@ -119,7 +148,8 @@ static bool new_workers(struct clipped *c, const struct graph *graph, int64_t un
     c->workers = calloc(threads, sizeof *c->workers);
     c->gradients = calloc(slots, sizeof *c->gradients);
     c->factors = calloc(slots, sizeof *c->factors);
-    if (!c->workers || !c->gradients || !c->factors)
+    c->places = calloc(slots, sizeof *c->places);
+    if (!c->workers || !c->gradients || !c->factors || !c->places)
         return err_memory(err, "plans");
     struct err why = { 0 };
     bool ok = true;
@@ -131,7 +161,7 @@ static bool new_workers(struct clipped *c, const struct graph *graph, int64_t un
     *can = ok || units == 1 || why.kind != ERR_USAGE;
     if (!ok && *can && err)
         *err = why;
-    return ok || !*can;
+    return ok ? find_spans(c, err) : !*can;
 }
 
 static bool new_plans(struct clipped *c, const struct graph *graph, struct err *err)
@@ -255,25 +285,48 @@ bool clipped_forward(struct clipped *c, int n, struct err *err)
     return all_ok(c, n, err);
 }
 
+/* The backward pass of a plan, whose first units, up to n, count, and the factors of all. */
+static void back(struct clipped *c, int64_t plan, int n, double *norms)
+{
+    struct worker *worker = &c->workers[plan];
+    int64_t first = plan * c->units;
+    memset(worker->squares, 0, (size_t)c->units * sizeof *worker->squares);
+    worker->ok = plan_backward(worker->plan, &worker->err);
+    for (int64_t u = 0; u < c->units; u++) {
+        double norm = sqrt(worker->squares[u] + plan_unit_squares(worker->plan)[u]);
+        c->factors[first + u] = first + u < n ? clip_factor(norm, c->options.clip) : 0;
+        if (norms && first + u < n)
+            norms[first + u] = norm;
+    }
+    if (worker->ok && c->units > 1)
+        worker->ok = plan_join_units(worker->plan, c->factors + first, &worker->err);
+}
+
+/* Adds the gradients of the first plans; those that are joined have their factors already. */
+static void add_plans(struct clipped *c, int plans, bool ok, float *sum)
+{
+    const double all[1] = { 1 }, none[1] = { 0 };
+    int64_t slots = plans * c->units;
+    for (int64_t i = 0; i < slots && !ok; i++)
+        c->factors[i] = 0;
+    for (const struct span *s = c->spans; s < c->spans + c->n_spans; s++) {
+        for (int64_t i = 0; i < slots; i++)
+            c->places[i] = c->gradients[i] + s->begin;
+        for (int64_t i = 0; s->joined && i < slots; i += c->units)
+            clip_sum(c->places + i, ok ? all : none, 1, s->end - s->begin, c->options.threads,
+                     sum + s->begin);
+        if (!s->joined)
+            clip_sum(c->places, c->factors, (int)slots, s->end - s->begin, c->options.threads,
+                     sum + s->begin);
+    }
+}
+
 bool clipped_backward(struct clipped *c, int n, float *sum, double *norms, struct err *err)
 {
 #pragma omp parallel for num_threads(c->options.threads) schedule(static, 1)
-    for (int i = 0; i < plans_of(c, n); i++) {
-        struct worker *worker = &c->workers[i];
-        memset(worker->squares, 0, (size_t)c->units * sizeof *worker->squares);
-        worker->ok = plan_backward(worker->plan, &worker->err);
-        for (int64_t u = 0; u < c->units; u++) {
-            int64_t slot = i * c->units + u;
-            double norm = sqrt(worker->squares[u]);
-            c->factors[slot] = slot < n ? clip_factor(norm, c->options.clip) : 0;
-            if (norms && slot < n)
-                norms[slot] = norm;
-        }
-    }
+    for (int i = 0; i < plans_of(c, n); i++)
+        back(c, i, n, norms);
     bool ok = all_ok(c, n, err);
-    int64_t used = plans_of(c, n) * c->units;
-    for (int64_t i = 0; !ok && i < used; i++)
-        c->factors[i] = 0;
-    clip_sum(c->gradients, c->factors, (int)used, c->count, c->options.threads, sum);
+    add_plans(c, plans_of(c, n), ok, sum);
     return ok;
 }

@@ -40,7 +40,6 @@ struct plan_ops {
     float *(*input)(struct plan *plan, int i);
     const float *(*output)(const struct plan *plan, int i);
     bool (*forward)(struct plan *plan, struct err *err);
-    bool units; /* it knows options.units; else they are refused */
     struct plan_memory (*memory)(const struct plan *plan);
     int (*steps)(const struct plan *plan);
     void (*print)(const struct plan *plan, FILE *stream);
@@ -62,6 +61,10 @@ struct plan_ops {
     void (*on_gradient)(struct plan *plan, plan_gradient_hook hook, void *arg);
     bool (*sample_gradients)(struct plan *plan, const struct plan_samples *samples,
                              struct err *err);
+    /* All of them or none: options.units is refused. */
+    const double *(*unit_squares)(const struct plan *plan);
+    bool (*is_joined)(const struct plan *plan, value_id parameter);
+    bool (*join)(struct plan *plan, const double *factors, struct err *err);
     bool (*streamed)(const struct plan *plan, struct plan_streamed *out);
     /* The one tape that does all of it, perhaps of a graph whose nodes have the same names. */
     const struct tape *(*tape)(const struct plan *plan);

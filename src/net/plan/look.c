@@ -95,7 +95,7 @@ static const char *shape_of_step(const struct tape *tape, const struct step *ste
 
 static void print_step(const struct tape *tape, int i, double peak_gflops, FILE *stream)
 {
-    static const char *const phases[] = { "prepare", "forward", "backward" };
+    static const char *const phases[] = { "prepare", "forward", "backward", "join" };
     const struct step *step = &tape->steps[i];
     char shape[SHAPE_TEXT];
     size_t written = 0;

@@ -170,6 +170,8 @@ struct plan_options {
      * linear layers and norms of single samples can), and unless the whole graph runs at once; nor
      * may samples be coupled or moved to another axis. 0: one. */
     int64_t units;
+    bool join; /* several units: gradients of some parameters are not made for each unit, where that
+                * is slower; see plan_join_units */
     size_t weights_budget; /* PLAN_INFER: maximum bytes of weights transformed for Winograd
                             * convolutions; layers that do not fit are direct. 0: no limit */
     int winograd_tile;     /* 2, 4 or 6: Winograd convolutions with this tile wherever possible (to
@@ -280,6 +282,18 @@ struct plan_samples {
     void *arg;
 };
 bool plan_sample_gradients(struct plan *plan, const struct plan_samples *samples, struct err *err);
+
+/* --- units (options.units, options.join) --- */
+
+/* Of a joined parameter only this is known of each unit: of the squared norm of its gradient, part
+ * of what plan_unit_squares gives; and plan_join_units, once after plan_backward, adds the sum of
+ * the units' gradients, each times its factor, to the gradient of the first unit. A unit whose
+ * factor is 0 is left out, even if it is not finite. Activations are lost. */
+bool plan_is_joined(const struct plan *plan, value_id parameter);
+/* [units]: after plan_backward, the squared norms of the gradients of all joined parameters
+ * together. */
+const double *plan_unit_squares(const struct plan *plan);
+bool plan_join_units(struct plan *plan, const double *factors, struct err *err);
 
 /* --- looking inside --- */
 

@@ -53,6 +53,7 @@ enum step_phase {
     PHASE_PREPARE, /* parameters into the kernels' layouts: once (prepares_once) */
     PHASE_FORWARD,
     PHASE_BACKWARD,
+    PHASE_JOIN, /* behind the backward pass: gradients of units are summed (plan_join_units) */
 };
 
 /* How memory sharing may treat a step. */
@@ -121,6 +122,7 @@ struct value_state {
     int64_t grad_offset;       /* learnt parameters: in tape->gradients, floats; else -1 */
     int grad_slot;             /* learnt parameters */
     int grad_last;             /* learnt parameters: the last step that adds to it; -1: none */
+    bool joined;               /* learnt parameters: plan_is_joined */
 };
 
 static inline int native_slot(const struct value_state *state)
@@ -141,10 +143,10 @@ struct plan_random {
 };
 
 /* One graph as steps. Invariants: steps of PHASE_FORWARD come before begin_backward, those of
- * PHASE_BACKWARD behind it, those of PHASE_PREPARE anywhere before who needs them; steps that ops
- * add while node i is planned have node == i. Once it is finished (tape_finish) nothing of it
- * changes but the memory of its slots, times, `random`, `hold`, the hooks, and addresses by
- * tape_move. */
+ * PHASE_BACKWARD behind it, those of PHASE_JOIN behind them, those of PHASE_PREPARE anywhere before
+ * who needs them; steps that ops add while node i is planned have node == i. Once it is finished
+ * (tape_finish) nothing of it changes but the memory of its slots, times, `random`, `hold`, the
+ * hooks, and addresses by tape_move. */
 struct tape {
     const struct graph *graph;
     struct plan_options options;
@@ -171,6 +173,7 @@ struct tape {
     float *gradients;      /* [units][n_gradients] */
     bool gradients_lent;   /* by the caller */
     int64_t n_gradients;
+    double *squares, *factors; /* [units]: plan_unit_squares, plan_join_units */
     struct plan_random random;
     bool hold; /* running statistics */
     plan_gradient_hook hook;

@@ -27,7 +27,7 @@ void tape_free(struct tape *tape)
     lower_close(tape);
     tape_release(tape);
     free(tape->steps), free(tape->slots), free(tape->values), free(tape->nodes);
-    free(tape->outputs);
+    free(tape->outputs), free(tape->squares), free(tape->factors);
     if (!tape->gradients_lent)
         free(tape->gradients);
 }
@@ -45,7 +45,9 @@ static bool allot_gradients(struct tape *tape, struct err *err)
     tape->gradients = tape->gradients_lent ? tape->options.gradients
                                            : calloc((size_t)(tape->units * tape->n_gradients) + 1,
                                                     sizeof *tape->gradients);
-    if (!tape->gradients)
+    tape->squares = calloc((size_t)tape->units, sizeof *tape->squares);
+    tape->factors = calloc((size_t)tape->units, sizeof *tape->factors);
+    if (!tape->gradients || !tape->squares || !tape->factors)
         return err_memory(err, "gradients");
     for (int32_t i = 0; i < graph->n_values; i++) {
         struct value_state *state = &tape->values[i];
@@ -246,6 +248,8 @@ static bool build(struct tape *tape, struct err *err)
         return false;
     tape->begin_backward = tape->n_steps;
     if (trains(tape) && !plan_backward_pass(tape, err))
+        return false;
+    if (tape->units > 1 && !tape_join_last(tape, err))
         return false;
     keep_values(tape);
     forget_hints(tape);
