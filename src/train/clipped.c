@@ -10,8 +10,8 @@
 #include "privacy/clip.h"
 
 #define UNITS 4 /* in a plan: more are hardly faster */
-/* Gradients of a plan, unless of one unit. */
-#define MOST_FLOATS ((int64_t)1 << 24)
+#define MOST_FLOATS                                                                                \
+    ((int64_t)1 << 24) /* of gradients that a plan keeps apart, unless of one unit */
 
 /* What one thread runs. */
 struct worker {
@@ -120,6 +120,15 @@ static bool find_spans(struct clipped *c, struct err *err)
     return c->spans || err_memory(err, "gradients");
 }
 
+/* Whether the gradients that are kept apart are few enough. */
+static bool is_small(const struct clipped *c)
+{
+    int64_t apart = 0;
+    for (int i = 0; i < c->n_spans; i++)
+        apart += c->spans[i].joined ? 0 : c->spans[i].end - c->spans[i].begin;
+    return c->units == 1 || c->units * apart <= MOST_FLOATS;
+}
+
 static void free_workers(struct clipped *c)
 {
     for (int i = 0; c->workers && i < c->options.threads; i++) {
@@ -153,22 +162,24 @@ static bool new_workers(struct clipped *c, const struct graph *graph, int64_t un
         return err_memory(err, "plans");
     struct err why = { 0 };
     bool ok = true;
-    for (size_t i = 0; ok && i < threads; i++)
-        ok = new_worker(c, &c->workers[i], &why);
+    for (size_t i = 0; ok && *can && i < threads; i++) {
+        ok = new_worker(c, &c->workers[i], &why) && (i > 0 || find_spans(c, &why));
+        *can = !ok || is_small(c);
+    }
     for (size_t i = 0; ok && i < slots; i++)
         c->gradients[i] =
             c->workers[i / (size_t)units].gradients + (int64_t)(i % (size_t)units) * c->count;
-    *can = ok || units == 1 || why.kind != ERR_USAGE;
+    if (!ok && units > 1 && why.kind == ERR_USAGE)
+        *can = false;
     if (!ok && *can && err)
         *err = why;
-    return ok ? find_spans(c, err) : !*can;
+    return ok || !*can;
 }
 
 static bool new_plans(struct clipped *c, const struct graph *graph, struct err *err)
 {
-    int64_t units = UNITS / c->options.copies, most = MOST_FLOATS / (c->count + 1);
+    int64_t units = UNITS / c->options.copies;
     bool can;
-    units = units > most ? most : units;
     if (c->options.plan.saving == SAVING_RECOMPUTE) /* least memory */
         units = 1;
     else if (!(c->weights = plan_weights_new()))
