@@ -1,11 +1,12 @@
 /* denoiser_time.c: a training step of a diffusion U-Net: forward, the gradient of a squared error,
  * backward; without the optimizer.
  *
- *     denoiser_time NETWORK PX BATCH THREADS REPEATS [--infer] [--recompute] [--plan]
+ *     denoiser_time NETWORK PX BATCH THREADS REPEATS [--infer] [--recompute] [--prepared] [--plan]
  *                   [--write FILE]
  *
  * Inputs and weights are drawn. Prints one JSON object: seconds of the fastest step, parameters and
- * the peak of the process's memory. --infer: forward only, as in sampling. --plan: every kernel and
+ * the peak of the process's memory. --infer: forward only, as in sampling. --prepared:
+ * weights are transformed once for all steps. --plan: every kernel and
  * its time instead. --write: weights, inputs, output and gradients as safetensors, for a peer to
  * compare with. */
 #include <math.h>
@@ -23,15 +24,15 @@ struct bench {
     const char *network, *file; /* file NULL: none */
     int64_t px, batch, repeats;
     int threads;
-    bool infer, recompute, print;
+    bool infer, recompute, prepared, print;
 };
 
 static bool parse(int argc, char **argv, struct bench *out, struct err *err)
 {
     if (argc < 6)
         return err_set(err, ERR_USAGE,
-                       "NETWORK PX BATCH THREADS REPEATS [--infer] [--recompute] [--plan] "
-                       "[--write FILE]");
+                       "NETWORK PX BATCH THREADS REPEATS [--infer] [--recompute] [--prepared] "
+                       "[--plan] [--write FILE]");
     *out = (struct bench){ .network = argv[1],
                            .px = strtol(argv[2], NULL, 10),
                            .batch = strtol(argv[3], NULL, 10),
@@ -40,6 +41,7 @@ static bool parse(int argc, char **argv, struct bench *out, struct err *err)
     for (int i = 6; i < argc; i++) {
         out->infer = out->infer || strcmp(argv[i], "--infer") == 0;
         out->recompute = out->recompute || strcmp(argv[i], "--recompute") == 0;
+        out->prepared = out->prepared || strcmp(argv[i], "--prepared") == 0;
         out->print = out->print || strcmp(argv[i], "--plan") == 0;
         if (strcmp(argv[i], "--write") == 0 && i + 1 < argc)
             out->file = argv[i + 1];
@@ -150,14 +152,17 @@ static bool run(int argc, char **argv, struct err *err)
     struct plan_options how = { .mode = b.infer ? PLAN_INFER : PLAN_TRAIN,
                                 .threads = b.threads,
                                 .saving = b.recompute ? SAVING_RECOMPUTE : SAVING_ALL,
+                                .weights = b.prepared ? plan_weights_new() : NULL,
                                 .profile = b.print };
     struct graph *graph = NULL;
     struct plan *plan = NULL;
-    bool ok = zoo_build(b.network, &options, &graph, err) && graph_initialize(graph, 1, err);
+    bool ok = (!b.prepared || how.weights || err_memory(err, "weights")) &&
+              zoo_build(b.network, &options, &graph, err) && graph_initialize(graph, 1, err);
     if (ok)
         draw_parameters(graph);
     ok = ok && plan_new(graph, &how, &plan, err) && measure(&b, graph, plan, err);
     plan_free(plan);
+    plan_weights_free(how.weights);
     graph_free(graph);
     return ok;
 }

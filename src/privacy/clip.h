@@ -3,6 +3,9 @@
 #define PRIVACY_CLIP_H
 #include <stdint.h>
 
+/* The sum of the squares, in double and in a fixed order. */
+double clip_squares(const float *x, int64_t n);
+
 /* min(1, clip / (norm + 1e-6)). A gradient that is not finite counts as infinitely long: 0. */
 double clip_factor(double norm, double clip);
 

@@ -1,8 +1,9 @@
 /* clipped.h: gradients of units, each clipped to a norm, summed. A unit is a few rows of input (the
- * copies of a patch, or patches of a patient) that run forward and backward alone. As many units as
- * there are threads run at the same time, each in a plan of one thread with its own gradient, and
- * are added to the sum in the order of their numbers: how many threads there are changes no bit.
- * Memory: for every thread a plan and a gradient.
+ * copies of a patch, or patches of a patient). Every thread has a plan of one thread for a few
+ * units, whose gradients it keeps apart (plan_options.units), or for one where a layer or a limit
+ * of memory forbids that. Units are added to the sum in the order of their numbers: how many
+ * threads there are changes no bit. Memory: for every thread a plan and a gradient for each of its
+ * units.
  *
  * Gradients of units are made as a whole (instantiated), not only their norms ("ghost norms"),
  * which would need the activations of many units at once and a second backward pass, or gradients
@@ -30,8 +31,12 @@ void clipped_free(struct clipped *clipped); /* NULL-safe */
 int clipped_slots(const struct clipped *clipped);
 /* The graph of a unit, with the values of the graph. */
 const struct graph *clipped_graph(const struct clipped *clipped);
-/* Where the inputs of a unit go, its outputs are and their gradients go. */
-struct plan *clipped_plan(struct clipped *clipped, int slot);
+/* Where the inputs of the unit in a slot go, its outputs are and their gradients go. */
+float *clipped_input(struct clipped *clipped, int slot, int i);
+const float *clipped_output(const struct clipped *clipped, int slot, int i);
+float *clipped_output_gradient(struct clipped *clipped, int slot, int i);
+/* See plan_set_random. */
+void clipped_set_random(struct clipped *clipped, int slot, uint64_t seed, uint64_t first_sample);
 
 /* After parameters have changed, before the next _forward. */
 bool clipped_refresh(struct clipped *clipped, struct err *err);

@@ -150,9 +150,11 @@ static bool private_use(struct runner *runner, const struct graph *graph, enum p
     free_network(r);
     if (!graph)
         return true;
-    r->slots = options.threads;
+    if (!clipped_new(graph, &options, &r->clipped, err))
+        return false;
+    r->slots = clipped_slots(r->clipped);
     r->kept = calloc((size_t)r->slots, sizeof *r->kept);
-    return r->kept ? clipped_new(graph, &options, &r->clipped, err) : err_memory(err, "batches");
+    return r->kept || err_memory(err, "batches");
 }
 
 /* --- a step --- */
@@ -192,7 +194,6 @@ static bool fill(struct private_runner *r, int slot, uint64_t first_sample, stru
 {
     struct trainer *trainer = r->runner.trainer;
     struct learning *learning = &trainer->learning;
-    struct plan *plan = clipped_plan(r->clipped, slot);
     struct batch batch = { 0 };
     if (!loader_next(r->loader, &batch, err) ||
         (learning->objective->prepare &&
@@ -203,10 +204,11 @@ static bool fill(struct private_runner *r, int slot, uint64_t first_sample, stru
         const struct batch_item *item = batch_find(&batch, feed->tensor);
         if (!item) /* optional */
             continue;
-        memcpy(plan_input(plan, trainer_input(clipped_graph(r->clipped), feed->port)), item->data,
+        int input = trainer_input(clipped_graph(r->clipped), feed->port);
+        memcpy(clipped_input(r->clipped, slot, input), item->data,
                (size_t)shape_count(&item->shape) * sizeof(float));
     }
-    plan_set_random(plan, (uint64_t)trainer->config->seed, first_sample);
+    clipped_set_random(r->clipped, slot, (uint64_t)trainer->config->seed, first_sample);
     return batch_copy(&batch, "image", &r->kept[slot].room, &r->kept[slot].batch, err);
 }
 
@@ -224,9 +226,8 @@ static bool learn_units(struct private_runner *r, uint64_t step, int64_t first, 
     }
     ok = ok && clipped_forward(r->clipped, n, err);
     for (int i = 0; ok && i < n; i++) { /* objectives are used by one thread */
-        struct plan *plan = clipped_plan(r->clipped, i);
-        struct step_batch now = { r->kept[i].batch, plan_output(plan, output),
-                                  plan_output_gradient(plan, output) };
+        struct step_batch now = { r->kept[i].batch, clipped_output(r->clipped, i, output),
+                                  clipped_output_gradient(r->clipped, i, output) };
         ok = loss(arg, &now, err);
     }
     return ok && clipped_backward(r->clipped, n, trainer->gradients, NULL, err);

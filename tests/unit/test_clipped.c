@@ -197,23 +197,45 @@ static bool add_layer(struct plan *plan, const struct graph *g, const struct nod
 
 /* --- comparisons --- */
 
-/* Inputs and output gradients of the samples [first, first + rows). */
-static void give_inputs(struct plan *plan, const struct graph *g, int64_t first)
+/* Samples from `first` on of input i, as many as it has; of the gradient of the output. */
+static void give_input(const struct graph *g, int i, int64_t first, float *to)
 {
-    for (int i = 0; i < g->n_inputs; i++) {
-        int64_t n = shape_count(graph_shape(g, g->inputs[i].value));
-        int64_t each = n / graph_shape(g, g->inputs[i].value)->dim[0];
-        for (int64_t at = 0; at < n; at += each)
-            draw(plan_input(plan, i) + at, each, (uint64_t)(100 * i + first + at / each));
-    }
+    int64_t n = shape_count(graph_shape(g, g->inputs[i].value));
+    int64_t each = n / graph_shape(g, g->inputs[i].value)->dim[0];
+    for (int64_t at = 0; at < n; at += each)
+        draw(to + at, each, (uint64_t)(100 * i + first + at / each));
 }
 
-static void give_gradients(struct plan *plan, const struct graph *g, int64_t first)
+static void give_gradient(const struct graph *g, int64_t first, float *to)
 {
     int64_t n = shape_count(graph_shape(g, g->outputs[0].value));
     int64_t each = n / graph_shape(g, g->outputs[0].value)->dim[0];
     for (int64_t at = 0; at < n; at += each)
-        draw(plan_output_gradient(plan, 0) + at, each, (uint64_t)(1000 + first + at / each));
+        draw(to + at, each, (uint64_t)(1000 + first + at / each));
+}
+
+static void give_inputs(struct plan *plan, const struct graph *g)
+{
+    for (int i = 0; i < g->n_inputs; i++)
+        give_input(g, i, 0, plan_input(plan, i));
+}
+
+/* The samples [0, n), each a unit, clipped and added to sum. */
+static void run_units(struct clipped *units, int n, float *sum, double *norms)
+{
+    const struct graph *g = clipped_graph(units);
+    struct err err = { 0 };
+    for (int s = 0; s < n; s += clipped_slots(units)) {
+        int many = n - s < clipped_slots(units) ? n - s : clipped_slots(units);
+        for (int k = 0; k < many * g->n_inputs; k++)
+            give_input(g, k / many, s + k % many, clipped_input(units, k % many, k / many));
+        if (!clipped_forward(units, many, &err))
+            fail_msg("%s", err.text);
+        for (int k = 0; k < many; k++)
+            give_gradient(g, s + k, clipped_output_gradient(units, k, 0));
+        if (!clipped_backward(units, many, sum, norms + s, &err))
+            fail_msg("%s", err.text);
+    }
 }
 
 static double largest_difference(const float *a, const float *b, int64_t n)
@@ -249,22 +271,14 @@ static void compare(struct graph *g, int threads)
     whole.keep = keep;
     if (!plan_new(g, &whole, &plan, &err) || !clipped_new(g, &options, &units, &err))
         fail_msg("%s", err.text);
-    give_inputs(plan, g, 0);
+    give_inputs(plan, g);
     assert_true(plan_forward(plan, &err));
-    give_gradients(plan, g, 0);
+    give_gradient(g, 0, plan_output_gradient(plan, 0));
     plan_zero_gradients(plan);
     assert_true(plan_backward(plan, &err));
     for (int32_t i = 0; i < g->n_nodes; i++)
         same += add_layer(plan, g, &g->nodes[i], ghost);
-    for (int s = 0; s < BATCH; s += threads) {
-        int n = BATCH - s < threads ? BATCH - s : threads;
-        for (int i = 0; i < n; i++)
-            give_inputs(clipped_plan(units, i), clipped_graph(units), s + i);
-        assert_true(clipped_forward(units, n, &err));
-        for (int i = 0; i < n; i++)
-            give_gradients(clipped_plan(units, i), clipped_graph(units), s + i);
-        assert_true(clipped_backward(units, n, sum, norms + s, &err));
-    }
+    run_units(units, BATCH, sum, norms);
     double error = largest_difference(sum, plan_gradients(plan, &count), count), worst = 0;
     for (int s = 0; s < BATCH; s++)
         worst = fmax(worst, fabs(norms[s] / sqrt(ghost[s]) - 1));
@@ -298,7 +312,7 @@ static float *outputs_of(const struct graph *g, int64_t *n)
     struct err err = { 0 };
     if (!plan_new(g, &options, &plan, &err))
         fail_msg("%s", err.text);
-    give_inputs(plan, g, 0);
+    give_inputs(plan, g);
     assert_true(plan_forward(plan, &err));
     *n = shape_count(graph_shape(g, g->outputs[0].value));
     float *out = malloc((size_t)*n * sizeof *out);

@@ -30,7 +30,10 @@ static double value_at(const struct direct_gradient *g, const float *x, int64_t 
     if (g->source == DIRECT_PLAIN)
         return (double)x[((image * g->in_channels + c) * g->height + y) * g->width + column];
     return (double)
-        x[(((image * g->in_blocks + c / g->lanes) * g->height + y) * g->width + column) * g->lanes +
+        x[(((image * ((g->in_channels + g->lanes - 1) / g->lanes) + c / g->lanes) * g->height + y) *
+               g->width +
+           column) *
+              g->lanes +
           c % g->lanes];
 }
 

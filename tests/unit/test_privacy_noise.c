@@ -51,6 +51,26 @@ static int by_value(const void *a, const void *b)
 
 #define MANY 400000
 
+/* The words of the cipher by the functions of the C library. */
+static void noise_is_that_of_box_and_muller(void **state)
+{
+    struct secret secret = { { 5, 6 } };
+    static uint64_t words[500 * CIPHER_WORDS];
+    static double values[500 * CIPHER_WORDS];
+    double worst = 0;
+    (void)state;
+    cipher_words(&secret, CIPHER_NOISE, 9, 0, 500, words);
+    noise_normals(&secret, 9, 0, 500 * CIPHER_WORDS, values);
+    for (size_t i = 0; i < 500 * CIPHER_WORDS; i += 2) {
+        double radius = sqrt(-2 * log((double)((words[i] >> 11) + 1) * 0x1p-53));
+        double angle = 2 * M_PI * ((double)(words[i + 1] >> 11) * 0x1p-53);
+        worst = fmax(worst, fabs(values[i] - radius * cos(angle)));
+        worst = fmax(worst, fabs(values[i + 1] - radius * sin(angle)));
+    }
+    print_message("off by %.1e\n", worst);
+    assert_true(worst < 1e-14);
+}
+
 static void noise_is_normal(void **state)
 {
     struct secret secret = fixed_key();
@@ -207,8 +227,11 @@ static void key_is_for_its_owner_and_destroyed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cipher_is_that_of_the_rfc),          cmocka_unit_test(noise_is_normal),
-        cmocka_unit_test(noise_can_be_made_in_parts),         cmocka_unit_test(batches_are_poisson),
+        cmocka_unit_test(cipher_is_that_of_the_rfc),
+        cmocka_unit_test(noise_is_normal),
+        cmocka_unit_test(noise_is_that_of_box_and_muller),
+        cmocka_unit_test(noise_can_be_made_in_parts),
+        cmocka_unit_test(batches_are_poisson),
         cmocka_unit_test(key_is_for_its_owner_and_destroyed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,11 +22,11 @@ struct direct_gradient {
     int64_t kernel[2], stride[2], dilation[2], pad[2]; /* pad: before the first row and column */
 
     /* by direct_gradient_plan */
-    int64_t lanes, in_blocks, out_blocks;
-    int64_t columns; /* blocks of inputs, for every tap */
-    int64_t panels;  /* of two blocks of outputs */
-    int64_t chunk_columns, chunk_panels, chunks_in, chunks_out; /* chunks are done by one thread */
-    int64_t thread_floats;
+    int64_t lanes, out_blocks;
+    int64_t inputs, taps; /* blocks of inputs, and columns of each; of a plain x: columns, and 1 */
+    int64_t panels;       /* of two blocks of outputs */
+    int64_t chunk_inputs, chunk_panels, chunks_in, chunks_out; /* chunks are done by one thread */
+    int64_t packed_floats, thread_floats;
     size_t scratch_floats;
 };
 

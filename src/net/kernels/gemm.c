@@ -6,6 +6,8 @@
 #define SIMD_BITS 128
 #include "net/kernels/vectors.h"
 
+#include "net/kernels/squares.h"
+
 static inline VEC part_load(const float *at, int64_t n)
 {
     float lanes[LANES] = { 0 };
@@ -82,19 +84,12 @@ int64_t gemm_packed_floats(enum simd level, int64_t n, int64_t k)
 /* to [4, 4] = from [4, 4] transposed; rows `step` and `panel` floats apart. */
 static inline void turn_square(const float *from, int64_t step, float *to, int64_t panel)
 {
-    vector128 row[4], half[4];
+    vector128 row[4];
     for (int i = 0; i < 4; i++)
-        row[i] = (vector128) * (const vector128_at *)(from + i * step);
-    half[0] = __builtin_shufflevector(row[0], row[1], 0, 4, 1, 5);
-    half[1] = __builtin_shufflevector(row[2], row[3], 0, 4, 1, 5);
-    half[2] = __builtin_shufflevector(row[0], row[1], 2, 6, 3, 7);
-    half[3] = __builtin_shufflevector(row[2], row[3], 2, 6, 3, 7);
-    for (int i = 0; i < 2; i++) {
-        vector128 low = __builtin_shufflevector(half[2 * i], half[2 * i + 1], 0, 1, 4, 5);
-        vector128 high = __builtin_shufflevector(half[2 * i], half[2 * i + 1], 2, 3, 6, 7);
-        *(vector128_at *)(to + 2 * i * panel) = low;
-        *(vector128_at *)(to + (2 * i + 1) * panel) = high;
-    }
+        row[i] = *(const vector128_at *)(from + i * step);
+    square_turn(row);
+    for (int i = 0; i < 4; i++)
+        *(vector128_at *)(to + i * panel) = row[i];
 }
 
 /* One panel of columns that are `column` floats apart and lie in one piece each. */

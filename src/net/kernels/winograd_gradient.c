@@ -6,6 +6,7 @@
 #include "net/kernels/winograd_gradient.h"
 #include <omp.h>
 #include "base/divide.h"
+#include "net/kernels/channel_sums.h"
 #include "net/kernels/winograd_loops.h"
 
 #define TILE 4
@@ -129,29 +130,12 @@ static void finish(const struct winograd_gradient *g, int64_t chunk, const float
     }
 }
 
-/* Adds the sum over all pixels of block k of the channels, row by row. */
-static void sum_bias(const struct winograd_conv *w, int64_t k, const float *dy, float *bias)
-{
-    double sum[16] = { 0 };
-    for (int64_t row = 0; row < w->batch * w->out_height; row++) {
-        int64_t image = row / w->out_height;
-        const float *at = dy + ((image * w->out_blocks + k) * w->out_height + row % w->out_height) *
-                                   w->out_width * w->lanes;
-        float part[16] = { 0 };
-        for (int64_t x = 0; x < w->out_width; x++)
-            for (int l = 0; l < w->lanes; l++)
-                part[l] += at[x * w->lanes + l];
-        for (int l = 0; l < w->lanes; l++)
-            sum[l] += (double)part[l];
-    }
-    for (int l = 0; l < w->lanes && k * w->lanes + l < w->out_channels; l++)
-        bias[k * w->lanes + l] += (float)sum[l];
-}
-
 void winograd_gradient_run(const struct winograd_gradient *g, const float *x, const float *dy,
                            float *weights, float *bias, float *scratch)
 {
     const struct winograd_conv *w = &g->conv;
+    const struct channel_sums sums = { w->batch, w->out_channels, w->out_height, w->out_width,
+                                       w->lanes };
     const struct winograd_loops *loops = winograd_loops_of(w->level);
     float *v = scratch, *z = v + POINTS * w->v_step, *u = z + POINTS * w->m_step;
     double transform[WINOGRAD_POINTS][3];
@@ -181,5 +165,5 @@ void winograd_gradient_run(const struct winograd_gradient *g, const float *x, co
     }
 #pragma omp parallel for num_threads(w->threads) if (w->threads > 1 && bias)
     for (int64_t k = 0; k < (bias ? w->out_blocks : 0); k++)
-        sum_bias(w, k, dy, bias);
+        channel_sums_add(&sums, k, dy, bias);
 }

@@ -73,6 +73,8 @@ static bool is_idle(const struct plan_node *pn)
 
 static bool dropout_forward(struct plan_node *pn, struct err *err)
 {
+    if (!is_idle(pn) && !plan_units_joined(pn, err)) /* samples of a batch are numbered on */
+        return false;
     if (is_idle(pn)) {
         out_is(pn, in_slot(pn, 0, in_layout(pn, 0), err), FLOATS(in_layout(pn, 0)));
         return true;

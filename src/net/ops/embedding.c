@@ -134,6 +134,8 @@ static bool table_backward(struct plan_node *pn, struct err *err)
     if (!wants_gradient(pn, TABLE))
         return true;
     int into = parameter_gradient_slot(pn, TABLE);
+    if (into != NO_SLOT && !plan_units_joined(pn, err))
+        return false;
     s.fresh = into == NO_SLOT;
     struct step_spec spec = { pn->node->op->name,
                               is_embedding(pn) ? run_embedding_back : run_relative_back, &s,

@@ -129,6 +129,7 @@ static bool run_rows_back(const struct step *step, struct err *err)
 static bool rows_backward(struct plan_node *pn, struct err *err)
 {
     struct normalize n = rows_of(pn);
+    n.rows = unit_rows(pn, n.rows);
     struct step_spec spec = { pn->node->op->name, run_rows_back, &n, sizeof n, 0 };
     int x = in_slot(pn, 0, LAYOUT_PLAIN, err), w = in_slot(pn, 1, LAYOUT_PLAIN, err);
     int dy = out_gradient(pn, LAYOUT_PLAIN, err);
@@ -142,6 +143,7 @@ static bool rows_backward(struct plan_node *pn, struct err *err)
     step_use_optional(step, parameter_gradient_slot(pn, 1), ACCESS_BOTH);
     step_use_optional(step, n.rms ? NO_SLOT : parameter_gradient_slot(pn, 2), ACCESS_BOTH);
     step_in_place(step, 3, -1, 4);
+    step_each_unit(pn->tape, step, 1u << 0 | 1u << 2 | 1u << 3 | 1u << 4);
     return dx == NO_SLOT || gradient_add(pn, 0, dx, LAYOUT_PLAIN, err);
 }
 

@@ -315,10 +315,15 @@ static bool backward_weights(struct plan_node *pn, const struct problem *p, enum
                              enum layout out, struct err *err)
 {
     dnnl_primitive_desc_t pd = NULL;
-    if (lower_winograd_weights_takes(pn))
-        return lower_winograd_weights(pn, err);
-    if (lower_gradient_takes_conv(pn, in, out))
-        return lower_gradient_conv(pn, in, err);
+    struct lower_gradient what = { NO_SLOT, unit_rows(pn, in_shape(pn, 0)->dim[0]), true, true };
+    if (lower_joined_takes(pn, in, out))
+        return lower_joined_conv(pn, in, err);
+    bool winograd = lower_winograd_weights_takes(pn, &what);
+    if (winograd || lower_gradient_takes_conv(pn, in, out)) {
+        what.dy = out_gradient(pn, LAYOUT_BLOCKED, err);
+        return winograd ? lower_winograd_weights(pn, &what, err)
+                        : lower_gradient_conv(pn, in, &what, err);
+    }
     int threads = dnnl_alone(); /* oneDNN would split the sums by the number of threads */
     bool ok = choose_backward(pn, p, &in, &out, weights_pd, &pd, err) &&
               weights_step(pn, p, in, out, pd, err);

@@ -302,6 +302,8 @@ bool dnnl_weight_gradient(struct plan_node *pn, int i, const dnnl_memory_desc_t 
                           const dnnl_memory_desc_t *plain, struct err *err)
 {
     int target = parameter_gradient_slot(pn, i);
+    if (!plan_units_joined(pn, err))
+        return false;
     if (target != NO_SLOT && !dnnl_memory_desc_equal(from, plain))
         return dnnl_step_reorder(pn->tape, "gradient", from, slot, plain, target, true, err);
     if (!dnnl_memory_desc_equal(from, plain)) {

@@ -61,6 +61,10 @@ struct plan_ops {
     void (*on_gradient)(struct plan *plan, plan_gradient_hook hook, void *arg);
     bool (*sample_gradients)(struct plan *plan, const struct plan_samples *samples,
                              struct err *err);
+    /* All of them or none: options.units is refused. */
+    const double *(*unit_squares)(const struct plan *plan);
+    bool (*is_joined)(const struct plan *plan, value_id parameter);
+    bool (*join)(struct plan *plan, const double *factors, struct err *err);
     bool (*streamed)(const struct plan *plan, struct plan_streamed *out);
     /* The one tape that does all of it, perhaps of a graph whose nodes have the same names. */
     const struct tape *(*tape)(const struct plan *plan);

@@ -150,7 +150,8 @@ bool gradient_add(struct plan_node *pn, int i, int slot, enum layout layout, str
     if (slot == NO_SLOT)
         return err_memory(err, pn->node->name);
     if (state->grad_slot != NO_SLOT)
-        return step_sum(tape, state->grad_slot, slot, state->grad_slot, err);
+        return plan_units_joined(pn, err) &&
+               step_sum(tape, state->grad_slot, slot, state->grad_slot, err);
     if (state->gradient == NO_SLOT) {
         state->gradient = slot;
         return true;

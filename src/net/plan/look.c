@@ -71,7 +71,8 @@ struct plan_memory tape_memory(const struct tape *tape)
                                  .weights = tape->weights_bytes,
                                  .shared = tape->shared_bytes,
                                  .winograd = tape->winograd_bytes,
-                                 .gradients = (size_t)tape->n_gradients * sizeof(float),
+                                 .gradients =
+                                     (size_t)(tape->units * tape->n_gradients) * sizeof(float),
                                  .gradients_lent = tape->gradients_lent };
 }
 
@@ -94,7 +95,7 @@ static const char *shape_of_step(const struct tape *tape, const struct step *ste
 
 static void print_step(const struct tape *tape, int i, double peak_gflops, FILE *stream)
 {
-    static const char *const phases[] = { "prepare", "forward", "backward" };
+    static const char *const phases[] = { "prepare", "forward", "backward", "join" };
     const struct step *step = &tape->steps[i];
     char shape[SHAPE_TEXT];
     size_t written = 0;

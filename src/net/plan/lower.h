@@ -19,13 +19,26 @@ bool lower_conv_backward(struct plan_node *pn, struct err *err);
 bool lower_winograd_takes(const struct plan_node *pn, bool backward);
 bool lower_winograd_forward(struct plan_node *pn, struct err *err);
 bool lower_winograd_data(struct plan_node *pn, struct err *err);
+/* Which gradients of parameters a convolution's step makes, from blocked gradients of the output.
+ */
+struct lower_gradient {
+    int dy;
+    int64_t images; /* at a time: of one unit, or all */
+    bool weight, bias;
+};
 /* The same for the gradients of the weights and the bias. */
-bool lower_winograd_weights_takes(const struct plan_node *pn);
-bool lower_winograd_weights(struct plan_node *pn, struct err *err);
+bool lower_winograd_weights_takes(const struct plan_node *pn, const struct lower_gradient *what);
+bool lower_winograd_weights(struct plan_node *pn, const struct lower_gradient *what,
+                            struct err *err);
+/* lower_joined.c: the gradient of the weights as norms of units and a weighted sum, by the kernels
+ * above and below; whether to, and the steps. */
+bool lower_joined_takes(const struct plan_node *pn, enum layout in, enum layout out);
+bool lower_joined_conv(struct plan_node *pn, enum layout in, struct err *err);
 /* lower_gradient.c: the gradients of weights and bias by our own kernels, with the layouts that the
  * forward pass has. Whether to use them, and the step. */
 bool lower_gradient_takes_conv(const struct plan_node *pn, enum layout in, enum layout out);
-bool lower_gradient_conv(struct plan_node *pn, enum layout in, struct err *err);
+bool lower_gradient_conv(struct plan_node *pn, enum layout in, const struct lower_gradient *what,
+                         struct err *err);
 bool lower_gradient_takes_linear(const struct plan_node *pn);
 bool lower_gradient_linear(struct plan_node *pn, int dy, struct err *err);
 /* lower_stem.c: our own kernel for the first conv, forward. The image is plain. */

@@ -42,30 +42,37 @@ static bool run_linear(const struct step *step, struct err *err)
     return true;
 }
 
+/* what: which gradients; of rows of one unit, or of all. */
 static bool add_gradient(struct plan_node *pn, const struct step_spec *spec, size_t scratch_floats,
-                         int x, int dy, struct err *err)
+                         int x, const struct lower_gradient *what, struct err *err)
 {
     int scratch = slot_new(pn->tape, scratch_floats * sizeof(float));
     int places[2] = { NO_SLOT, NO_SLOT };
     for (int i = 0; i < 2; i++)
-        if (has_input(pn, 1 + i) && wants_gradient(pn, 1 + i))
+        if (has_input(pn, 1 + i) && wants_gradient(pn, 1 + i) && (i ? what->bias : what->weight))
             places[i] = parameter_gradient_slot(pn, 1 + i);
     struct step *step = step_add(pn->tape, spec, err);
-    if (!step || !step_use(step, x, ACCESS_READ, err) || !step_use(step, dy, ACCESS_READ, err))
+    if (!step || !step_use(step, x, ACCESS_READ, err) ||
+        !step_use(step, what->dy, ACCESS_READ, err))
         return false;
     step_use_optional(step, places[0], ACCESS_BOTH);
     step_use_optional(step, places[1], ACCESS_BOTH);
-    return step_use(step, scratch, ACCESS_WRITE, err);
+    if (!step_use(step, scratch, ACCESS_WRITE, err))
+        return false;
+    if (what->images < in_shape(pn, 0)->dim[0])
+        step_each_unit(pn->tape, step, 1u << 0 | 1u << 1);
+    return true;
 }
 
-bool lower_gradient_conv(struct plan_node *pn, enum layout in, struct err *err)
+bool lower_gradient_conv(struct plan_node *pn, enum layout in, const struct lower_gradient *what,
+                         struct err *err)
 {
     const struct conv_attr *a = &pn->node->attr.conv;
     const struct shape *x = in_shape(pn, 0), *y = out_shape(pn), *w = in_shape(pn, 1);
     struct direct_gradient g = { .level = lower_level(pn->tape),
                                  .source = in == LAYOUT_PLAIN ? DIRECT_PLAIN : DIRECT_BLOCKED,
                                  .threads = pn->tape->options.threads,
-                                 .batch = x->dim[0],
+                                 .batch = what->images,
                                  .in_channels = x->dim[1],
                                  .out_channels = y->dim[1],
                                  .height = x->dim[2],
@@ -81,8 +88,7 @@ bool lower_gradient_conv(struct plan_node *pn, enum layout in, struct err *err)
                                                      : "conv weights direct avx2",
                               run_conv, &g, sizeof g,
                               2.0 * (double)shape_count(y) * (double)shape_span(w, 1, 4) };
-    return add_gradient(pn, &spec, g.scratch_floats, in_slot(pn, 0, in, err),
-                        out_gradient(pn, LAYOUT_BLOCKED, err), err);
+    return add_gradient(pn, &spec, g.scratch_floats, in_slot(pn, 0, in, err), what, err);
 }
 
 bool lower_gradient_linear(struct plan_node *pn, int dy, struct err *err)
@@ -96,11 +102,13 @@ bool lower_gradient_linear(struct plan_node *pn, int dy, struct err *err)
     enum simd level = lower_level(pn->tape);
     struct linear_gradient g = { .level = simd_best() >= level ? level : SIMD_PORTABLE,
                                  .threads = pn->tape->options.threads,
-                                 .rows = shape_span(x, 0, x->rank - 1),
+                                 .rows = unit_rows(pn, shape_span(x, 0, x->rank - 1)),
                                  .inputs = w->dim[1],
                                  .outputs = w->dim[0] };
     struct step_spec spec = { names[g.level], run_linear, &g, sizeof g,
-                              2.0 * (double)g.rows * (double)shape_count(w) };
+                              2.0 * (double)shape_span(x, 0, x->rank - 1) *
+                                  (double)shape_count(w) };
+    struct lower_gradient what = { dy, unit_rows(pn, x->dim[0]), true, true };
     return add_gradient(pn, &spec, linear_gradient_scratch_floats(&g),
-                        in_slot(pn, 0, LAYOUT_PLAIN, err), dy, err);
+                        in_slot(pn, 0, LAYOUT_PLAIN, err), &what, err);
 }

@@ -88,6 +88,7 @@ bool lower_group_norm_backward(struct plan_node *pn, struct err *err)
                                          "group norm silu back" };
     enum layout layout = out_layout(pn);
     struct group_norm norm = norm_of(pn, layout);
+    norm.images = unit_rows(pn, norm.images);
     int dx = gradient_slot(pn, 0, layout);
     const int reads[] = { in_slot(pn, 0, layout, err), in_slot(pn, WEIGHT, LAYOUT_PLAIN, err),
                           in_slot(pn, BIAS, LAYOUT_PLAIN, err), pn->state->slot[0],
@@ -100,5 +101,6 @@ bool lower_group_norm_backward(struct plan_node *pn, struct err *err)
     step_use_optional(step, parameter_gradient_slot(pn, WEIGHT), ACCESS_BOTH);
     step_use_optional(step, parameter_gradient_slot(pn, BIAS), ACCESS_BOTH);
     step_in_place(step, 4, -1, 5);
+    step_each_unit(pn->tape, step, 1u << 0 | 1u << 3 | 1u << 4 | 1u << 5);
     return !wants_gradient(pn, 0) || gradient_add(pn, 0, dx, layout, err);
 }

@@ -154,14 +154,22 @@ bool lower_winograd_data(struct plan_node *pn, struct err *err)
            gradient_add(pn, 0, dx, LAYOUT_BLOCKED, err);
 }
 
-bool lower_winograd_weights_takes(const struct plan_node *pn)
+static struct winograd_gradient gradient_of(const struct plan_node *pn,
+                                            const struct lower_gradient *what)
 {
-    bool bias = has_input(pn, 2) && wants_gradient(pn, 2);
+    struct winograd_gradient g = { .conv = conv_of(pn, false) };
+    g.conv.batch = what->images;
+    return g;
+}
+
+bool lower_winograd_weights_takes(const struct plan_node *pn, const struct lower_gradient *what)
+{
+    bool bias = what->bias && has_input(pn, 2) && wants_gradient(pn, 2);
     if (!is_suitable(pn, false) || out_shape(pn)->dim[1] < pn->tape->block ||
         parameter_gradient_slot(pn, 1) == NO_SLOT ||
         (bias && parameter_gradient_slot(pn, 2) == NO_SLOT))
         return false;
-    struct winograd_gradient g = { .conv = conv_of(pn, false) };
+    struct winograd_gradient g = gradient_of(pn, what);
     return winograd_gradient_plan(&g) < WORTH * winograd_gradient_direct_cost(&g);
 }
 
@@ -173,23 +181,30 @@ static bool run_weight_gradient(const struct step *step, struct err *err)
     return true;
 }
 
-bool lower_winograd_weights(struct plan_node *pn, struct err *err)
+bool lower_winograd_weights(struct plan_node *pn, const struct lower_gradient *what,
+                            struct err *err)
 {
-    struct winograd_gradient g = { .conv = conv_of(pn, false) };
+    struct winograd_gradient g = gradient_of(pn, what);
     const struct winograd_conv *w = &g.conv;
     winograd_gradient_plan(&g);
-    int x = in_slot(pn, 0, LAYOUT_BLOCKED, err), dy = out_gradient(pn, LAYOUT_BLOCKED, err);
-    bool bias = has_input(pn, 2) && wants_gradient(pn, 2);
+    int x = in_slot(pn, 0, LAYOUT_BLOCKED, err);
+    bool bias = what->bias && has_input(pn, 2) && wants_gradient(pn, 2);
     int scratch = slot_new(pn->tape, g.scratch_floats * sizeof(float));
     struct step_spec spec = { w->level == SIMD_AVX512 ? "conv weights winograd 4x4 avx512"
                                                       : "conv weights winograd 4x4 avx2",
                               run_weight_gradient, &g, sizeof g,
-                              2 * 9 * (double)(w->batch * w->out_height * w->out_width) *
+                              2 * 9 *
+                                  (double)(in_shape(pn, 0)->dim[0] * w->out_height * w->out_width) *
                                   (double)(w->in_channels * w->out_channels) };
     struct step *step = step_add(pn->tape, &spec, err);
-    if (!step || !step_use(step, x, ACCESS_READ, err) || !step_use(step, dy, ACCESS_READ, err) ||
+    if (!step || !step_use(step, x, ACCESS_READ, err) ||
+        !step_use(step, what->dy, ACCESS_READ, err) ||
         !step_use(step, parameter_gradient_slot(pn, 1), ACCESS_BOTH, err))
         return false;
     step_use_optional(step, bias ? parameter_gradient_slot(pn, 2) : NO_SLOT, ACCESS_BOTH);
-    return step_use(step, scratch, ACCESS_WRITE, err);
+    if (!step_use(step, scratch, ACCESS_WRITE, err))
+        return false;
+    if (what->images < in_shape(pn, 0)->dim[0])
+        step_each_unit(pn->tape, step, 1u << 0 | 1u << 1);
+    return true;
 }

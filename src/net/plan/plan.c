@@ -20,6 +20,10 @@ static bool check_options(const struct graph *graph, const struct plan_options *
         options->saving == SAVING_RECOMPUTE)
         return err_set(err, ERR_USAGE, "%s: a backward pass with recomputation cannot be split",
                        graph->name);
+    if (options->units > 1 && (options->mode == PLAN_INFER || options->split_backward))
+        return err_set(err, ERR_USAGE,
+                       "%s: gradients of units need a backward pass, which cannot be split",
+                       graph->name);
     for (int g = 0; g < PEER_GROUPS; g++) {
         const struct plan_peers *peers = options->peers[g];
         if (peers && (peers->rank < 0 || peers->rank >= peers->size))
@@ -52,10 +56,16 @@ bool plan_new(const struct graph *graph, const struct plan_options *options, str
             (*out)->mode = options->mode;
         }
     }
-    if (options->mode == PLAN_INFER || !options->split_backward || (*out)->ops->backward_half)
+    const struct plan_ops *ops = (*out)->ops;
+    const char *lacks = NULL;
+    if (options->mode != PLAN_INFER && options->split_backward && !ops->backward_half)
+        lacks = "split_backward";
+    if (options->units > 1 && !ops->join)
+        lacks = "units";
+    if (!lacks)
         return true;
-    err_set(err, ERR_USAGE, "%s: split_backward is not available in a plan of kind %s", graph->name,
-            (*out)->ops->name);
+    err_set(err, ERR_USAGE, "%s: %s is not available in a plan of kind %s", graph->name, lacks,
+            ops->name);
     plan_free(*out);
     *out = NULL;
     return false;
@@ -198,6 +208,23 @@ bool plan_sample_gradients(struct plan *plan, const struct plan_samples *samples
     return has_backward(plan, "plan_sample_gradients", err) &&
            has(plan, plan->ops->sample_gradients, "plan_sample_gradients", err) &&
            plan->ops->sample_gradients(plan, samples, err);
+}
+
+const double *plan_unit_squares(const struct plan *plan)
+{
+    return plan->ops->unit_squares ? plan->ops->unit_squares(plan) : NULL;
+}
+
+bool plan_is_joined(const struct plan *plan, value_id parameter)
+{
+    return plan->ops->is_joined && plan->ops->is_joined(plan, parameter);
+}
+
+bool plan_join_units(struct plan *plan, const double *factors, struct err *err)
+{
+    return has_backward(plan, "plan_join_units", err) &&
+           has(plan, plan->ops->join, "plan_join_units", err) &&
+           plan->ops->join(plan, factors, err);
 }
 
 bool plan_activation(struct plan *plan, value_id value, float *out, struct err *err)

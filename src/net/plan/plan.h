@@ -167,6 +167,14 @@ struct plan_options {
     /* PLAN_TRAIN, PLAN_TUNE: the caller's floats for plan_gradients, graph_parameter_count of them;
      * not zeroed. Plans of one graph that share them add to one sum. NULL: its own. */
     float *gradients;
+    /* PLAN_TRAIN, PLAN_TUNE: the batch is so many units of as many samples each, whose gradients
+     * stay apart: plan_gradients has those of one unit after another, and plan_options.gradients
+     * must have room for them. Refused where a layer cannot do that (own kernels for convolutions,
+     * linear layers and norms of single samples can), and unless the whole graph runs at once; nor
+     * may samples be coupled or moved to another axis. 0: one. */
+    int64_t units;
+    bool join; /* several units: gradients of some parameters are not made for each unit, where that
+                * is slower; see plan_join_units */
     size_t weights_budget; /* PLAN_INFER: maximum bytes of weights transformed for Winograd
                             * convolutions; layers that do not fit are direct. 0: no limit */
     int winograd_tile;     /* 2, 4 or 6: Winograd convolutions with this tile wherever possible (to
@@ -241,13 +249,14 @@ bool plan_backward_inputs(struct plan *plan, struct err *err);
 bool plan_backward_weights(struct plan *plan, struct err *err);
 void plan_zero_gradients(struct plan *plan);
 /* The gradients of all learnt parameters in the order of graph->values, one after another, plain;
- * *count floats. NULL in PLAN_INFER. */
+ * *count floats (of each unit, if there are several: options.units). NULL in PLAN_INFER. */
 float *plan_gradients(struct plan *plan, int64_t *count);
-/* The part of it that belongs to a parameter; NULL if it is not learnt. */
+/* The part of it that belongs to a parameter, of the first unit; NULL if it is not learnt. */
 float *plan_parameter_gradient(struct plan *plan, value_id parameter);
 
 /* Called within plan_backward as soon as the gradient of a parameter is complete, from the last
- * layer to the first: to send it while the rest is computed. hook NULL: none. */
+ * layer to the first: to send it while the rest is computed. With several units `gradient` is that
+ * of the first. hook NULL: none. */
 typedef void (*plan_gradient_hook)(void *arg, value_id parameter, float *gradient, int64_t count);
 void plan_on_gradient(struct plan *plan, plan_gradient_hook hook, void *arg);
 
@@ -276,6 +285,18 @@ struct plan_samples {
     void *arg;
 };
 bool plan_sample_gradients(struct plan *plan, const struct plan_samples *samples, struct err *err);
+
+/* --- units (options.units, options.join) --- */
+
+/* Of a joined parameter only this is known of each unit: of the squared norm of its gradient, part
+ * of what plan_unit_squares gives; and plan_join_units, once after plan_backward, adds the sum of
+ * the units' gradients, each times its factor, to the gradient of the first unit. A unit whose
+ * factor is 0 is left out, even if it is not finite. Activations are lost. */
+bool plan_is_joined(const struct plan *plan, value_id parameter);
+/* [units]: after plan_backward, the squared norms of the gradients of all joined parameters
+ * together. */
+const double *plan_unit_squares(const struct plan *plan);
+bool plan_join_units(struct plan *plan, const double *factors, struct err *err);
 
 /* --- looking inside --- */
 

@@ -70,17 +70,39 @@ bool tape_mark_weights(struct tape *tape, struct err *err)
     return true;
 }
 
-bool tape_split(struct tape *tape, struct err *err)
+static bool only_weights(const struct step *step)
+{
+    return step->only_weights;
+}
+
+static bool joins(const struct step *step)
+{
+    return step->phase == PHASE_JOIN;
+}
+
+/* Of the steps from begin_backward on, `last` ones come behind the others. */
+static bool order(struct tape *tape, bool (*last)(const struct step *step), struct err *err)
 {
     struct step *ordered = malloc(((size_t)tape->n_steps + 1) * sizeof *ordered);
-    bool ok = (ordered || err_memory(err, "plan")) && tape_mark_weights(tape, err);
     int n = 0;
-    for (int half = 0; ok && half < 2; half++)
+    if (!ordered)
+        return err_memory(err, "plan");
+    for (int half = 0; half < 2; half++)
         for (int i = tape->begin_backward; i < tape->n_steps; i++)
-            if (tape->steps[i].only_weights == (half == 1))
+            if (last(&tape->steps[i]) == (half == 1))
                 ordered[n++] = tape->steps[i];
-    if (ok && n > 0)
+    if (n > 0)
         memcpy(tape->steps + tape->begin_backward, ordered, (size_t)n * sizeof *ordered);
     free(ordered);
-    return ok;
+    return true;
+}
+
+bool tape_split(struct tape *tape, struct err *err)
+{
+    return tape_mark_weights(tape, err) && order(tape, only_weights, err);
+}
+
+bool tape_join_last(struct tape *tape, struct err *err)
+{
+    return order(tape, joins, err);
 }

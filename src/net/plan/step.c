@@ -150,6 +150,41 @@ void step_in_place(struct step *step, int from, int from_too, int to)
     step->from = from, step->from_too = from_too, step->to = to;
 }
 
+/* --- units --- */
+
+int64_t unit_rows(const struct plan_node *pn, int64_t rows)
+{
+    return rows / pn->tape->units;
+}
+
+static bool is_gradient(const struct tape *tape, int slot)
+{
+    for (int32_t i = 0; i < tape->graph->n_values; i++)
+        if (tape->values[i].grad_slot == slot)
+            return true;
+    return false;
+}
+
+void step_each_unit(struct tape *tape, struct step *step, uint32_t apart)
+{
+    step->units = tape->units;
+    for (int k = 0; k < step->n_slots; k++) {
+        int slot = step->slot[k];
+        if (slot == NO_SLOT)
+            continue;
+        if (apart & 1u << k)
+            step->unit_bytes[k] = tape->slots[slot].bytes / (size_t)step->units;
+        else if (is_gradient(tape, slot))
+            step->unit_bytes[k] = (size_t)tape->n_gradients * sizeof(float);
+    }
+}
+
+bool plan_units_joined(const struct plan_node *pn, struct err *err)
+{
+    return pn->tape->units == 1 ||
+           err_set(err, ERR_USAGE, "the gradients of its parameters cannot be kept apart by unit");
+}
+
 bool prepares_once(const struct tape *tape, value_id weight)
 {
     return (tape->options.mode == PLAN_INFER || tape->options.weights) &&

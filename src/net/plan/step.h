@@ -53,6 +53,7 @@ enum step_phase {
     PHASE_PREPARE, /* parameters into the kernels' layouts: once (prepares_once) */
     PHASE_FORWARD,
     PHASE_BACKWARD,
+    PHASE_JOIN, /* behind the backward pass: gradients of units are summed (plan_join_units) */
 };
 
 /* How memory sharing may treat a step. */
@@ -98,6 +99,9 @@ struct step {
     bool talks;
     enum step_message message;
     const struct plan_peers *peers; /* of a message: who */
+    /* It runs for one unit of the batch after another (step_each_unit). */
+    int64_t units;
+    size_t unit_bytes[STEP_SLOTS];
     bool statistics;   /* updates running statistics: not run while the tape holds them */
     bool only_weights; /* backward: leads to gradients of parameters only (tape_mark_weights); found
                         * if the pass is split or measured */
@@ -126,6 +130,7 @@ struct value_state {
     int64_t grad_offset;       /* learnt parameters: in tape->gradients, floats; else -1 */
     int grad_slot;             /* learnt parameters */
     int grad_last;             /* learnt parameters: the last step that adds to it; -1: none */
+    bool joined;               /* learnt parameters: plan_is_joined */
 };
 
 static inline int native_slot(const struct value_state *state)
@@ -146,15 +151,16 @@ struct plan_random {
 };
 
 /* One graph as steps. Invariants: steps of PHASE_FORWARD come before begin_backward, those of
- * PHASE_BACKWARD behind it, those of PHASE_PREPARE anywhere before who needs them; steps that ops
- * add while node i is planned have node == i. Once it is finished (tape_finish) nothing of it
- * changes but the memory of its slots, times, `random`, `hold`, the hooks, and addresses by
- * tape_move. */
+ * PHASE_BACKWARD behind it, those of PHASE_JOIN behind them, those of PHASE_PREPARE anywhere before
+ * who needs them; steps that ops add while node i is planned have node == i. Once it is finished
+ * (tape_finish) nothing of it changes but the memory of its slots, times, `random`, `hold`, the
+ * hooks, and addresses by tape_move. */
 struct tape {
     const struct graph *graph;
     struct plan_options options;
-    int block;  /* channels of a block: 16 or 8 */
-    void *dnnl; /* engine and stream; see dnnl_step.h */
+    int64_t units; /* >= 1: see plan_options.units */
+    int block;     /* channels of a block: 16 or 8 */
+    void *dnnl;    /* engine and stream; see dnnl_step.h */
     struct slot *slots;
     int n_slots;
     struct step *steps;
@@ -172,9 +178,10 @@ struct tape {
     bool sketch;     /* only to find its size: copies of steps have no kernels */
     size_t arena_bytes, unshared_bytes, weights_bytes, shared_bytes;
     size_t winograd_bytes; /* of weights transformed for inference */
-    float *gradients;
-    bool gradients_lent; /* by the caller */
+    float *gradients;      /* [units][n_gradients] */
+    bool gradients_lent;   /* by the caller */
     int64_t n_gradients;
+    double *squares, *factors; /* [units]: plan_unit_squares, plan_join_units */
     struct plan_random random;
     bool hold; /* running statistics */
     plan_gradient_hook hook;
@@ -272,6 +279,19 @@ struct step *step_add(struct tape *tape, const struct step_spec *spec, struct er
 bool step_use(struct step *step, int slot, enum access access, struct err *err);
 void step_use_optional(struct step *step, int slot, enum access access);
 void step_in_place(struct step *step, int from, int from_too, int to);
+
+/* --- units of a batch whose gradients stay apart (plan_options.units) --- */
+
+/* Samples, or rows, of one unit where all have so many. */
+int64_t unit_rows(const struct plan_node *pn, int64_t rows);
+/* The step adds to gradients of parameters, and its kernel was made for the rows of one unit: it
+ * runs for each of them. apart: bit k is set if slot k has the parts of one unit after another;
+ * gradients of parameters are found, all others are the same for all units. Call it after the
+ * step's slots. It must not have `bind`. */
+void step_each_unit(struct tape *tape, struct step *step, uint32_t apart);
+/* Whether a layer whose kernels join units may add to the gradients of its parameters: an error, if
+ * there are several. */
+bool plan_units_joined(const struct plan_node *pn, struct err *err);
 
 /* Whether a weight is brought into a kernel's layout when the plan is made, not in every run. */
 bool prepares_once(const struct tape *tape, value_id weight);

@@ -27,7 +27,7 @@ void tape_free(struct tape *tape)
     lower_close(tape);
     tape_release(tape);
     free(tape->steps), free(tape->slots), free(tape->values), free(tape->nodes);
-    free(tape->outputs);
+    free(tape->outputs), free(tape->squares), free(tape->factors);
     if (!tape->gradients_lent)
         free(tape->gradients);
 }
@@ -42,10 +42,12 @@ static bool allot_gradients(struct tape *tape, struct err *err)
             tape->n_gradients += shape_count(&graph->values[i].shape);
         }
     tape->gradients_lent = tape->options.gradients != NULL;
-    tape->gradients = tape->gradients_lent
-                          ? tape->options.gradients
-                          : calloc((size_t)tape->n_gradients + 1, sizeof *tape->gradients);
-    if (!tape->gradients)
+    tape->gradients = tape->gradients_lent ? tape->options.gradients
+                                           : calloc((size_t)(tape->units * tape->n_gradients) + 1,
+                                                    sizeof *tape->gradients);
+    tape->squares = calloc((size_t)tape->units, sizeof *tape->squares);
+    tape->factors = calloc((size_t)tape->units, sizeof *tape->factors);
+    if (!tape->gradients || !tape->squares || !tape->factors)
         return err_memory(err, "gradients");
     for (int32_t i = 0; i < graph->n_values; i++) {
         struct value_state *state = &tape->values[i];
@@ -262,6 +264,8 @@ static bool build(struct tape *tape, struct err *err)
     tape->begin_backward = tape->n_steps;
     if (trains(tape) && !plan_backward_pass(tape, err))
         return false;
+    if (tape->units > 1 && !tape_join_last(tape, err))
+        return false;
     keep_values(tape);
     forget_hints(tape);
     if (trains(tape) && tape->options.split_backward)
@@ -275,6 +279,7 @@ bool tape_begin(struct tape *tape, const struct graph *graph, const struct plan_
                 struct err *err)
 {
     *tape = (struct tape){ .graph = graph, .options = *options, .planning = -1 };
+    tape->units = options->units > 1 ? options->units : 1;
     tape->values = calloc((size_t)graph->n_values + 1, sizeof *tape->values);
     tape->nodes = calloc((size_t)graph->n_nodes + 1, sizeof *tape->nodes);
     tape->outputs = calloc((size_t)graph->n_outputs + 1, sizeof *tape->outputs);

@@ -39,6 +39,8 @@ void tape_move(struct tape *tape, int slot, void *at);
 bool tape_mark_weights(struct tape *tape, struct err *err);
 /* the same, and they come behind all others. */
 bool tape_split(struct tape *tape, struct err *err);
+/* Steps of PHASE_JOIN come behind all others. */
+bool tape_join_last(struct tape *tape, struct err *err);
 
 /* overlap.c: messages of the backward pass run while gradients of parameters are computed. */
 bool tape_overlap(struct tape *tape, struct err *err);

@@ -53,6 +53,21 @@ static bool move_messages(const struct step *step, bool ok, int *under_way,
     return ok;
 }
 
+static bool run_step(const struct step *step, struct err *err)
+{
+    if (step->units <= 1)
+        return step->run(step, err);
+    struct step one = *step;
+    bool ok = true;
+    for (int64_t u = 0; ok && u < step->units; u++) {
+        ok = step->run(&one, err);
+        for (int k = 0; k < step->n_slots; k++)
+            if (one.at[k])
+                one.at[k] = (char *)one.at[k] + step->unit_bytes[k];
+    }
+    return ok;
+}
+
 bool tape_run(struct tape *tape, int begin, int end, enum step_phase phase, struct err *err)
 {
     int threads = omp_get_max_threads(), under_way = 0;
@@ -65,7 +80,7 @@ bool tape_run(struct tape *tape, int begin, int end, enum step_phase phase, stru
             continue;
         double start = tape->options.profile ? clock_s(tape) : 0;
         struct err why = { 0 };
-        ok = move_messages(step, step->run(step, &why), &under_way, &peers, &why);
+        ok = move_messages(step, run_step(step, &why), &under_way, &peers, &why);
         if (tape->options.profile)
             note_time(step, clock_s(tape) - start);
         if (!ok)

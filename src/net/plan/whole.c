@@ -1,6 +1,7 @@
 /* whole.c: the ordinary execution: the whole graph at once, as one tape. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include "net/plan/execution.h"
 #include "net/plan/tape.h"
 
@@ -90,7 +91,25 @@ static bool whole_forward_until(struct plan *plan, value_id value, struct err *e
 static bool whole_backward(struct plan *plan, struct err *err)
 {
     struct tape *tape = tape_of(plan);
+    memset(tape->squares, 0, (size_t)tape->units * sizeof *tape->squares);
     return tape_run(tape, tape->begin_backward, tape->n_steps, PHASE_BACKWARD, err);
+}
+
+static bool whole_join(struct plan *plan, const double *factors, struct err *err)
+{
+    struct tape *tape = tape_of(plan);
+    memcpy(tape->factors, factors, (size_t)tape->units * sizeof *factors);
+    return tape_run(tape, tape->begin_backward, tape->n_steps, PHASE_JOIN, err);
+}
+
+static const double *whole_unit_squares(const struct plan *plan)
+{
+    return plan_tape(plan)->squares;
+}
+
+static bool whole_is_joined(const struct plan *plan, value_id parameter)
+{
+    return plan_tape(plan)->values[parameter].joined;
 }
 
 static bool whole_backward_half(struct plan *plan, enum plan_half half, struct err *err)
@@ -230,6 +249,9 @@ const struct plan_ops plan_whole = {
     .gradients = whole_gradients,
     .parameter_gradient = whole_parameter_gradient,
     .on_gradient = whole_on_gradient,
+    .unit_squares = whole_unit_squares,
+    .is_joined = whole_is_joined,
+    .join = whole_join,
     .tape = plan_tape,
     .end = whole_end,
     .move = whole_move,

@@ -1,0 +1,164 @@
+/* pair_norm.c: see pair_norm.h. A map is transposed into panels [places of a register][channel], so
+ * that the register kernel of direct_gradient_loops.h, which sums over rows, multiplies all pairs
+ * of its places. */
+#include "net/kernels/pair_norm.h"
+#include <stdbool.h>
+#include <string.h>
+#include "base/divide.h"
+
+#define SIMD_BITS 128
+#include "net/kernels/vectors.h"
+
+#include "net/kernels/squares.h"
+typedef vector128 four;
+typedef vector128_at four_at;
+#ifdef SIMD_X86
+#include <immintrin.h>
+#define SIMD_BITS 256
+#include "net/kernels/vectors.h"
+
+#include "net/kernels/direct_gradient_loops.h"
+#define SIMD_BITS 512
+#include "net/kernels/vectors.h"
+
+#include "net/kernels/direct_gradient_loops.h"
+#endif
+
+typedef void (*correlate_fn)(bool one, int64_t n, const float *v, const float *z, ptrdiff_t z_step,
+                             float *u, const float *const next[2]);
+
+static int64_t lanes_of(const struct pair_norm *n)
+{
+    return n->level == SIMD_AVX512 ? 16 : 8;
+}
+
+/* A map in which pairs are looked for. */
+struct map {
+    int64_t lanes, area, blocks;
+    int64_t places; /* the area, rounded up to two registers */
+};
+
+static struct map map_of(const struct pair_norm *n, bool out)
+{
+    struct map m = { .lanes = lanes_of(n) };
+    m.area = out ? n->out_height * n->out_width : n->height * n->width;
+    m.blocks = ceil_div(out ? n->out_channels : n->in_channels, m.lanes);
+    m.places = ceil_div(m.area, 2 * m.lanes) * 2 * m.lanes;
+    return m;
+}
+
+double pair_norm_cost(const struct pair_norm *n)
+{
+    double in = (double)(n->height * n->width), out = (double)(n->out_height * n->out_width);
+    return in * in * (double)n->in_channels + out * out * (double)n->out_channels +
+           out * out * (double)(n->kernel[0] * n->kernel[1]);
+}
+
+double pair_norm_gradient_cost(const struct pair_norm *n)
+{
+    return (double)(n->kernel[0] * n->kernel[1] * n->in_channels) *
+           (double)(n->out_channels * n->out_height * n->out_width);
+}
+
+size_t pair_norm_scratch_floats(const struct pair_norm *n)
+{
+    struct map in = map_of(n, false), out = map_of(n, true);
+    int64_t panels = in.blocks * in.places > out.blocks * out.places ? in.blocks * in.places
+                                                                     : out.blocks * out.places;
+    return (size_t)(panels * in.lanes + in.places * in.places + out.places * out.places +
+                    2 * in.lanes * in.lanes);
+}
+
+/* [block][place][lanes] -> [place / lanes][channel][lanes]; places that were added are 0. */
+static void pack(const struct map *m, const float *from, float *to)
+{
+    int64_t channels = m->blocks * m->lanes;
+    if (m->area < m->places)
+        memset(to, 0, (size_t)(m->places * channels) * sizeof *to);
+    for (int64_t c = 0; c < channels; c += 4) {
+        const float *block = from + c / m->lanes * m->area * m->lanes + c % m->lanes;
+        for (int64_t p = 0; p < m->area; p += 4) {
+            float *panel = to + (p / m->lanes * channels + c) * m->lanes + p % m->lanes;
+            four row[4] = { 0 };
+            for (int64_t i = 0; i < 4 && p + i < m->area; i++)
+                row[i] = *(const four_at *)(block + (p + i) * m->lanes);
+            square_turn(row);
+            for (int i = 0; i < 4; i++)
+                *(four_at *)(panel + i * m->lanes) = row[i];
+        }
+    }
+}
+
+/* to [places][places] = the products of all pairs of places. */
+static void multiply(const struct map *m, correlate_fn correlate, const float *panels, float *tile,
+                     float *to)
+{
+    int64_t lanes = m->lanes, channels = m->blocks * lanes, step = channels * lanes;
+    for (int64_t i = 0; i < m->places / lanes; i++)
+        for (int64_t j = 0; j < m->places / lanes; j += 2) {
+            const float *v = panels + i * step, *z = panels + j * step;
+            const float *next[2] = { v, v };
+            memset(tile, 0, (size_t)(2 * lanes * lanes) * sizeof *tile);
+            correlate(false, channels, v, z, step, tile, next);
+            for (int64_t r = 0; r < lanes; r++)
+                memcpy(to + (i * lanes + r) * m->places + j * lanes, tile + r * 2 * lanes,
+                       (size_t)(2 * lanes) * sizeof *to);
+        }
+}
+
+static double dot(const float *a, const float *b, int64_t n)
+{
+    four sums = { 0 };
+    float rest = 0;
+    int64_t i = 0;
+    for (; i + 4 <= n; i += 4)
+        sums += *(const four_at *)(a + i) * *(const four_at *)(b + i);
+    for (; i < n; i++)
+        rest += a[i] * b[i];
+    return (double)((sums[0] + sums[1]) + (sums[2] + sums[3])) + (double)rest;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* What one tap adds: the place p of the outputs meets the place p + (down, right) of the inputs. */
+static double sum_tap(const struct pair_norm *n, int64_t down, int64_t right, const float *xx,
+                      const float *yy)
+{
+    int64_t in = map_of(n, false).places, out = map_of(n, true).places;
+    int64_t top = larger(0, -down), bottom = smaller(n->out_height, n->height - down);
+    int64_t left = larger(0, -right), wide = smaller(n->out_width, n->width - right) - left;
+    int64_t shift = down * n->width + right;
+    double sum = 0;
+    for (int64_t p_y = top; p_y < bottom; p_y++)
+        for (int64_t p_x = left; p_x < left + wide; p_x++)
+            for (int64_t q_y = top; q_y < bottom; q_y++)
+                sum += dot(yy + (p_y * n->out_width + p_x) * out + q_y * n->out_width + left,
+                           xx + (p_y * n->width + p_x + shift) * in + q_y * n->width + left + shift,
+                           wide);
+    return sum;
+}
+
+double pair_norm_run(const struct pair_norm *n, const float *x, const float *dy, float *scratch)
+{
+    struct map in = map_of(n, false), out = map_of(n, true);
+    correlate_fn correlate = SIMD_PICK(n->level, correlate, NULL);
+    float *xx = scratch, *yy = xx + in.places * in.places, *tile = yy + out.places * out.places;
+    float *panels = tile + 2 * in.lanes * in.lanes;
+    double sum = 0;
+    pack(&in, x, panels);
+    multiply(&in, correlate, panels, tile, xx);
+    pack(&out, dy, panels);
+    multiply(&out, correlate, panels, tile, yy);
+    for (int64_t k = 0; k < n->kernel[0] * n->kernel[1]; k++)
+        sum += sum_tap(n, k / n->kernel[1] * n->dilation[0] - n->pad[0],
+                       k % n->kernel[1] * n->dilation[1] - n->pad[1], xx, yy);
+    return sum > 0 || sum != sum ? sum : 0;
+}
