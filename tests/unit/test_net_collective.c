@@ -295,8 +295,9 @@ static void linear_layers_in_parts_are_whole(void **state)
     thread_peers_free(peers);
 }
 
-/* --- alone --- */
+/* --- without peers --- */
 
+/* halo as zeros around, gather and sums as nothing. alone: with a group of one. */
 static void alone_they_are_what_remains(void **state)
 {
     (void)state;

@@ -130,9 +130,6 @@ static void parts_are_gathered_and_summed(void **state)
     }
 }
 
-/* --- without peers --- */
-
-/* halo as zeros around, gather and sums as nothing. alone: with a group of one. */
 /* --- parts of different extents --- */
 
 #define ALL 7 /* of the extent; parts of 2, 2 and 3 */
