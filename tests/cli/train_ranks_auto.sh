@@ -33,7 +33,7 @@ parallel: { auto: true, heads: 2, sequence: true }
 Y
 microtome train texts.yaml --threads 1 --ranks 2 -o texts 2>&1 | grep -oE 'parallel: auto: data 1 x heads 2|^parallel.heads: 2 parts of every attention and MLP, of tokens between them'
 sed -nE '/^parallel:/,/^[a-z]/s/^  (data|heads|sequence): /\1 /p' texts/config.yaml
-microtome train texts.yaml --threads 1 -q -o one_text --set parallel.heads=1 && sed -nE '/^parallel:/,/^[a-z]/s/^  (data|heads|sequence): /\1 /p' one_text/config.yaml
+microtome train texts.yaml --threads 1 -q -o one_text --set parallel.heads=1 >/dev/null && sed -nE '/^parallel:/,/^[a-z]/s/^  (data|heads|sequence): /\1 /p' one_text/config.yaml
 echo "--- refused"
 train -q --ranks 2 -o small --set train.memory=auto --set train.memory_mb=8 | sed -E 's/least is [0-9]+ MB \(.*\)/least is N MB (..)/'
 train -q --ranks 2 -o bands --set parallel.bands=2

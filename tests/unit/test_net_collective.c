@@ -1,6 +1,6 @@
 /* test_net_collective.c: networks of which every peer (here: a thread) has a part, against the
  * whole network in one plan: an image in bands with halos, linear layers divided by their outputs
- * and by their inputs, parts gathered; and what these ops are without peers. */
+ * and by their inputs; and what these ops are without peers. Parts gathered: test_net_gather.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "base/rng.h"
 #include "net/graph/transform.h"
 #include "net/onnx/onnx.h"
 #include "net/plan/plan.h"
 #include "support/golden.h"
 #include "support/paths.h"
+#include "support/peer_job.h"
 #include "support/thread_peers.h"
 
 #define PEERS 3
@@ -22,33 +22,6 @@
 #define WIDTH 20
 #define CHANNELS 16
 #define TALL 4 /* convolutions that see two rows beyond their own */
-
-static float number(uint64_t what, uint64_t index)
-{
-    struct rng rng = rng_new(5, what, index);
-    return (float)(rng_uniform(&rng) - 0.5);
-}
-
-static bool finish(struct graph *g)
-{
-    return graph_ok(g, NULL) && graph_allocate(g, NULL) && graph_initialize(g, 3, NULL);
-}
-
-/* One plan, with what it is to be given and what it gave. Threads may not fail a test, so they note
- * whether all went well. */
-struct job {
-    struct graph *graph;
-    struct plan *plan;
-    struct plan_options options;
-    int64_t first; /* row of an image, or index, at which its part begins */
-    bool ok;
-};
-
-static void job_free(struct job *job)
-{
-    plan_free(job->plan);
-    graph_free(job->graph);
-}
 
 /* --- an image in bands --- */
 
@@ -81,7 +54,7 @@ static struct graph *band_network(int64_t rows, bool divided)
         mean = graph_all_reduce(
             g, mean, (struct all_reduce_attr){ .group = PEERS_SPACE, .sum_forward = true });
     graph_output(g, "logits", graph_linear(g, mean, "fc", 3, true));
-    if (finish(g))
+    if (peer_job_ready(g))
         return g;
     graph_free(g);
     return NULL;
@@ -92,10 +65,11 @@ static void fill_rows(float *to, uint64_t what, int64_t planes, int64_t first, i
 {
     for (int64_t p = 0; p < planes; p++)
         for (int64_t i = 0; i < rows * WIDTH; i++)
-            to[p * rows * WIDTH + i] = number(what, (uint64_t)((p * HEIGHT + first) * WIDTH + i));
+            to[p * rows * WIDTH + i] =
+                peer_job_number(what, (uint64_t)((p * HEIGHT + first) * WIDTH + i));
 }
 
-static void run_band(struct job *job, int64_t rows, bool divided)
+static void run_band(struct peer_job *job, int64_t rows, bool divided)
 {
     job->graph = band_network(rows, divided);
     job->options.mode = PLAN_TRAIN, job->options.threads = 1, job->options.input_gradients = true;
@@ -104,24 +78,24 @@ static void run_band(struct job *job, int64_t rows, bool divided)
     fill_rows(plan_input(job->plan, 0), 1, 2 * 3, job->first, rows);
     fill_rows(plan_output_gradient(job->plan, 0), 2, 2 * CHANNELS, job->first, rows);
     for (int i = 0; i < 6; i++)
-        plan_output_gradient(job->plan, 1)[i] = number(3, (uint64_t)i);
+        plan_output_gradient(job->plan, 1)[i] = peer_job_number(3, (uint64_t)i);
     plan_zero_gradients(job->plan);
     job->ok = plan_forward(job->plan, NULL) && plan_backward(job->plan, NULL);
 }
 
 static void work_on_band(void *jobs, int rank)
 {
-    run_band((struct job *)jobs + rank, band_rows[rank], true);
+    run_band((struct peer_job *)jobs + rank, band_rows[rank], true);
 }
 
 /* Returns how often the first of them talked. */
-static int64_t run_bands(struct job *jobs, struct plan_options options)
+static int64_t run_bands(struct peer_job *jobs, struct plan_options options)
 {
     struct thread_peers *peers = thread_peers_new(PEERS);
     int64_t first = 0;
     assert_non_null(peers);
     for (int r = 0; r < PEERS; r++) {
-        jobs[r] = (struct job){ .options = options, .first = first };
+        jobs[r] = (struct peer_job){ .options = options, .first = first };
         jobs[r].options.peers[PEERS_SPACE] = thread_peers_of(peers, r);
         first += band_rows[r];
     }
@@ -144,27 +118,17 @@ static float *rows_of(const float *whole, int64_t planes, int64_t first, int64_t
     return part;
 }
 
-static float *input_gradient(const struct job *job)
-{
-    value_id input = job->graph->inputs[0].value;
-    float *out = malloc((size_t)shape_count(graph_shape(job->graph, input)) * sizeof *out);
-    struct err err = { 0 };
-    assert_non_null(out);
-    if (!plan_activation_gradient(job->plan, input, out, &err))
-        fail_msg("%s", err.text);
-    return out;
-}
-
 /* direct: a pixel is the same sum wherever its row is, bit by bit. */
-static void compare_bands(struct job *jobs, struct job *whole, bool direct)
+static void compare_bands(struct peer_job *jobs, struct peer_job *whole, bool direct)
 {
     int64_t n, m;
     const float *gradients = plan_gradients(whole->plan, &n);
-    float *sum = calloc((size_t)n, sizeof *sum), *d_whole = input_gradient(whole);
+    float *sum = calloc((size_t)n, sizeof *sum), *d_whole = peer_job_input_gradient(whole);
     for (int r = 0; r < PEERS; r++) {
         int64_t rows = band_rows[r], pixels = 2 * CHANNELS * rows * WIDTH;
         float *maps = rows_of(plan_output(whole->plan, 0), 2 * CHANNELS, jobs[r].first, rows);
-        float *d = rows_of(d_whole, 2 * 3, jobs[r].first, rows), *own = input_gradient(&jobs[r]);
+        float *d = rows_of(d_whole, 2 * 3, jobs[r].first, rows),
+              *own = peer_job_input_gradient(&jobs[r]);
         if (direct)
             assert_memory_equal(plan_output(jobs[r].plan, 0), maps, (size_t)pixels * sizeof *maps);
         assert_true(relative_error(plan_output(jobs[r].plan, 0), maps, pixels) < 1e-5);
@@ -193,14 +157,14 @@ static void bands_with_halos_are_the_whole_image(void **state)
 {
     (void)state;
     for (int direct = 0; direct < 2; direct++) {
-        struct job jobs[PEERS], whole = { .options = { .direct = direct } };
+        struct peer_job jobs[PEERS], whole = { .options = { .direct = direct } };
         run_band(&whole, HEIGHT, false);
         assert_true(whole.ok);
         run_bands(jobs, whole.options);
         compare_bands(jobs, &whole, direct);
         for (int r = 0; r < PEERS; r++)
-            job_free(&jobs[r]);
-        job_free(&whole);
+            peer_job_free(&jobs[r]);
+        peer_job_free(&whole);
     }
 }
 
@@ -208,7 +172,7 @@ static void bands_with_halos_are_the_whole_image(void **state)
 static void recomputation_does_not_talk(void **state)
 {
     (void)state;
-    struct job all[PEERS], again[PEERS];
+    struct peer_job all[PEERS], again[PEERS];
     int64_t calls = run_bands(all, (struct plan_options){ .saving = SAVING_ALL });
     int64_t n, m;
     /* halos: two ways, two passes; one sum: parts out and back, to and from each of the others,
@@ -219,7 +183,7 @@ static void recomputation_does_not_talk(void **state)
         const float *a = plan_gradients(all[r].plan, &n), *b = plan_gradients(again[r].plan, &m);
         assert_memory_equal(a, b, (size_t)n * sizeof *a);
         assert_true(plan_steps(again[r].plan) > plan_steps(all[r].plan)); /* it does recompute */
-        job_free(&all[r]), job_free(&again[r]);
+        peer_job_free(&all[r]), peer_job_free(&again[r]);
     }
 }
 
@@ -245,7 +209,7 @@ static struct graph *mlp(int64_t hidden, bool divided)
         x = graph_all_reduce(g, x,
                              (struct all_reduce_attr){ .group = PEERS_HEADS, .sum_forward = true });
     graph_output(g, "y", x);
-    if (finish(g))
+    if (peer_job_ready(g))
         return g;
     graph_free(g);
     return NULL;
@@ -258,15 +222,15 @@ static void draw_mlp(struct graph *g, int64_t hidden, int64_t first)
         uint64_t at = (uint64_t)(first + h);
         for (uint64_t i = 0; i < IN; i++)
             graph_data(g, graph_find(g, "fc1.weight"))[h * IN + (int64_t)i] =
-                number(4, at * IN + i);
-        graph_data(g, graph_find(g, "fc1.bias"))[h] = number(5, at);
+                peer_job_number(4, at * IN + i);
+        graph_data(g, graph_find(g, "fc1.bias"))[h] = peer_job_number(5, at);
         for (uint64_t o = 0; o < OUT; o++)
             graph_data(g, graph_find(g, "fc2.weight"))[(int64_t)o * hidden + h] =
-                number(6, at * OUT + o);
+                peer_job_number(6, at * OUT + o);
     }
 }
 
-static void run_mlp(struct job *job, int64_t hidden, bool divided)
+static void run_mlp(struct peer_job *job, int64_t hidden, bool divided)
 {
     job->graph = mlp(hidden, divided);
     job->options.mode = PLAN_TRAIN, job->options.threads = 1, job->options.input_gradients = true;
@@ -276,35 +240,35 @@ static void run_mlp(struct job *job, int64_t hidden, bool divided)
     if (!plan_new(job->graph, &job->options, &job->plan, NULL))
         return;
     for (uint64_t i = 0; i < ROWS * IN; i++)
-        plan_input(job->plan, 0)[i] = number(7, i);
+        plan_input(job->plan, 0)[i] = peer_job_number(7, i);
     for (uint64_t i = 0; i < ROWS * OUT; i++)
-        plan_output_gradient(job->plan, 0)[i] = number(8, i);
+        plan_output_gradient(job->plan, 0)[i] = peer_job_number(8, i);
     plan_zero_gradients(job->plan);
     job->ok = plan_forward(job->plan, NULL) && plan_backward(job->plan, NULL);
 }
 
 static void work_on_mlp(void *jobs, int rank)
 {
-    run_mlp((struct job *)jobs + rank, HIDDEN / PEERS, true);
+    run_mlp((struct peer_job *)jobs + rank, HIDDEN / PEERS, true);
 }
 
 static void linear_layers_in_parts_are_whole(void **state)
 {
     (void)state;
     struct thread_peers *peers = thread_peers_new(PEERS);
-    struct job jobs[PEERS], whole = { 0 };
+    struct peer_job jobs[PEERS], whole = { 0 };
     enum { PART = HIDDEN / PEERS };
     run_mlp(&whole, HIDDEN, false);
     assert_true(peers && whole.ok);
     for (int r = 0; r < PEERS; r++) {
-        jobs[r] = (struct job){ .first = r * PART };
+        jobs[r] = (struct peer_job){ .first = r * PART };
         jobs[r].options.peers[PEERS_HEADS] = thread_peers_of(peers, r);
     }
     thread_peers_run(peers, work_on_mlp, jobs);
-    float *d_whole = input_gradient(&whole);
+    float *d_whole = peer_job_input_gradient(&whole);
     for (int r = 0; r < PEERS; r++) {
         assert_true(jobs[r].ok);
-        float *d = input_gradient(&jobs[r]), columns[OUT * PART];
+        float *d = peer_job_input_gradient(&jobs[r]), columns[OUT * PART];
         struct graph *g = whole.graph;
         const float *d1 = plan_parameter_gradient(whole.plan, graph_find(g, "fc1.weight"));
         const float *d2 = plan_parameter_gradient(whole.plan, graph_find(g, "fc2.weight"));
@@ -325,128 +289,10 @@ static void linear_layers_in_parts_are_whole(void **state)
         free(d);
     }
     for (int r = 0; r < PEERS; r++)
-        job_free(&jobs[r]);
+        peer_job_free(&jobs[r]);
     free(d_whole);
-    job_free(&whole);
+    peer_job_free(&whole);
     thread_peers_free(peers);
-}
-
-/* --- parts gathered, and sums for different losses --- */
-
-struct gather_case {
-    int64_t axis;
-    bool blocked;      /* behind a convolution of whole blocks */
-    bool sum_backward; /* every peer has its own gradient; else all have the same */
-    bool reduce;       /* all_reduce in both passes in place of all_gather */
-};
-
-struct gather_jobs {
-    struct gather_case what;
-    struct job jobs[PEERS];
-};
-
-#define SIDE 6
-
-/* An identity convolution, if blocked, and the op. */
-static struct graph *gather_network(const struct gather_case *what)
-{
-    struct graph *g = graph_new("gather");
-    value_id x = graph_input(g, "input", SHAPE(2, 16, SIDE, SIDE));
-    if (what->blocked)
-        x = graph_conv(g, x, "conv", 16, false, conv_square(1, 1, 0));
-    x = what->reduce
-            ? graph_all_reduce(g, x, (struct all_reduce_attr){ PEERS_DATA, true, true })
-            : graph_all_gather(g, x,
-                               (struct all_gather_attr){ .axis = what->axis,
-                                                         .parts = PEERS,
-                                                         .group = PEERS_DATA,
-                                                         .sum_backward = what->sum_backward });
-    graph_output(g, "y", x);
-    if (!finish(g)) {
-        graph_free(g);
-        return NULL;
-    }
-    for (int i = 0; what->blocked && i < 16 * 16; i++)
-        graph_data(g, graph_find(g, "conv.weight"))[i] = i % 17 == 0;
-    return g;
-}
-
-static void work_on_gather(void *arg, int rank)
-{
-    struct gather_jobs *all = arg;
-    struct job *job = &all->jobs[rank];
-    job->graph = gather_network(&all->what);
-    job->options.mode = PLAN_TRAIN, job->options.threads = 1, job->options.input_gradients = true;
-    if (!job->graph || !plan_new(job->graph, &job->options, &job->plan, NULL))
-        return;
-    int64_t in = 2 * 16 * SIDE * SIDE;
-    int64_t out = shape_count(graph_shape(job->graph, job->graph->outputs[0].value));
-    bool own = all->what.sum_backward || all->what.reduce;
-    for (int64_t i = 0; i < in; i++)
-        plan_input(job->plan, 0)[i] = number(10 + (uint64_t)rank, (uint64_t)i);
-    for (int64_t i = 0; i < out; i++)
-        plan_output_gradient(job->plan, 0)[i] = number(own ? 20 + (uint64_t)rank : 20, (uint64_t)i);
-    job->ok = plan_forward(job->plan, NULL) && plan_backward(job->plan, NULL);
-}
-
-/* The number at index i of peer r's part, in the output of a gather along an axis of extent e,
- * whose following axes have `inner` numbers. */
-static int64_t place_in_whole(int64_t i, int r, int64_t e, int64_t inner)
-{
-    return (i / (e * inner) * PEERS + r) * e * inner + i % (e * inner);
-}
-
-static void check_gather(const struct gather_jobs *all)
-{
-    const int64_t extents[] = { 2, 16, SIDE, SIDE };
-    const struct gather_case *what = &all->what;
-    int64_t inner = 1, n = 2 * 16 * SIDE * SIDE, e = extents[what->axis];
-    for (int64_t a = what->axis + 1; a < 4; a++)
-        inner *= extents[a];
-    for (int me = 0; me < PEERS; me++) {
-        float *d = input_gradient(&all->jobs[me]);
-        const float *y = plan_output(all->jobs[me].plan, 0);
-        for (int64_t i = 0; i < n; i++) {
-            float sum = 0, d_sum = 0;
-            for (int r = 0; r < PEERS; r++) {
-                float x = number(10 + (uint64_t)r, (uint64_t)i);
-                int64_t at = what->reduce ? i : place_in_whole(i, me, e, inner);
-                sum += x;
-                d_sum += number(20 + (uint64_t)r, (uint64_t)at);
-                if (!what->reduce)
-                    assert_true(y[place_in_whole(i, r, e, inner)] == x);
-            }
-            bool own = what->sum_backward || what->reduce;
-            float once = number(20, (uint64_t)place_in_whole(i, me, e, inner));
-            assert_true(!what->reduce || y[i] == sum);
-            assert_true(d[i] == (own ? d_sum : once));
-        }
-        free(d);
-    }
-}
-
-static void parts_are_gathered_and_summed(void **state)
-{
-    (void)state;
-    static const struct gather_case cases[] = {
-        { 0, false, false, false }, { 1, false, true, false }, { 3, false, false, false },
-        { 1, true, true, false },   { 2, true, false, false }, { 2, true, true, false },
-        { 0, false, false, true },  { 0, true, false, true },
-    };
-    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-        struct gather_jobs all = { .what = cases[k] };
-        struct thread_peers *peers = thread_peers_new(PEERS);
-        assert_non_null(peers);
-        for (int r = 0; r < PEERS; r++)
-            all.jobs[r].options.peers[PEERS_DATA] = thread_peers_of(peers, r);
-        thread_peers_run(peers, work_on_gather, &all);
-        for (int r = 0; r < PEERS; r++)
-            assert_true(all.jobs[r].ok);
-        check_gather(&all);
-        for (int r = 0; r < PEERS; r++)
-            job_free(&all.jobs[r]);
-        thread_peers_free(peers);
-    }
 }
 
 /* --- without peers --- */
@@ -457,7 +303,7 @@ static void alone_they_are_what_remains(void **state)
     (void)state;
     for (int alone = 0; alone < 2; alone++) {
         struct thread_peers *peers = thread_peers_new(1);
-        struct job jobs[2] = { 0 };
+        struct peer_job jobs[2] = { 0 };
         for (int k = 0; k < 2; k++) {
             struct graph *g = jobs[k].graph = graph_new("alone");
             value_id x = graph_input(g, "input", SHAPE(1, 20, 5, 4));
@@ -468,9 +314,10 @@ static void alone_they_are_what_remains(void **state)
                 x = graph_halo(g, x, (struct halo_attr){ 3, 0, 3, PEERS_BANDS, false, { 0, 0 } });
                 x = graph_all_reduce(g, x, (struct all_reduce_attr){ PEERS_SPACE, true, true });
                 x = graph_all_gather(g, x, (struct all_gather_attr){ .axis = 1 });
+                x = graph_reduce_scatter(g, x, (struct reduce_scatter_attr){ .axis = 1 });
             }
             graph_output(g, "y", graph_conv(g, x, "conv", 16, true, conv_square(3, 1, 0)));
-            assert_true(finish(g));
+            assert_true(peer_job_ready(g));
             struct plan_options options = { .mode = PLAN_TRAIN,
                                             .threads = 1,
                                             .input_gradients = true };
@@ -480,19 +327,19 @@ static void alone_they_are_what_remains(void **state)
             if (!plan_new(g, &options, &jobs[k].plan, &err))
                 fail_msg("%s", err.text);
             for (uint64_t i = 0; i < 20 * 5 * 4; i++)
-                plan_input(jobs[k].plan, 0)[i] = number(1, i);
+                plan_input(jobs[k].plan, 0)[i] = peer_job_number(1, i);
             for (uint64_t i = 0; i < 16 * 6 * 5; i++)
-                plan_output_gradient(jobs[k].plan, 0)[i] = number(2, i);
+                plan_output_gradient(jobs[k].plan, 0)[i] = peer_job_number(2, i);
             if (!plan_forward(jobs[k].plan, &err) || !plan_backward(jobs[k].plan, &err))
                 fail_msg("%s", err.text);
         }
-        float *a = input_gradient(&jobs[0]), *b = input_gradient(&jobs[1]);
+        float *a = peer_job_input_gradient(&jobs[0]), *b = peer_job_input_gradient(&jobs[1]);
         assert_memory_equal(plan_output(jobs[0].plan, 0), plan_output(jobs[1].plan, 0),
                             16 * 6 * 5 * sizeof(float));
         assert_memory_equal(a, b, 20 * 5 * 4 * sizeof(float));
         assert_int_equal(thread_peers_calls(peers, 0), 0);
         free(a), free(b);
-        job_free(&jobs[0]), job_free(&jobs[1]);
+        peer_job_free(&jobs[0]), peer_job_free(&jobs[1]);
         thread_peers_free(peers);
     }
 }
@@ -505,10 +352,22 @@ static bool exchange_fails(void *arg, const struct peers_exchange *exchange, str
     return err_set(err, ERR_IO, "rank 1: connection reset by peer");
 }
 
+static bool start_fails(void *arg, int to, const void *data, size_t bytes, int64_t *handle,
+                        struct err *err)
+{
+    (void)arg, (void)to, (void)data, (void)bytes, (void)handle;
+    return err_set(err, ERR_IO, "rank 1: connection reset by peer");
+}
+
+static void abandon(void *arg)
+{
+    ++*(int *)arg;
+}
+
 static void mistakes_are_named(void **state)
 {
     (void)state;
-    struct plan_peers peers = { .size = 2, .exchange = exchange_fails };
+    struct plan_peers peers = { .size = 2 };
     struct plan_options options = { .threads = 1, .peers = { [PEERS_SPACE] = &peers } };
     struct err err = { 0 };
     struct plan *plan = NULL;
@@ -541,7 +400,28 @@ static void mistakes_are_named(void **state)
                      NO_VALUE);
     assert_non_null(strstr(g->err.text, "axis 1 is neither height (2) nor width (3)"));
     graph_free(g);
-    g = graph_new("torn");
+    g = graph_new("beyond");
+    x = graph_input(g, "input", SHAPE(1, 3, 4));
+    x = graph_reduce_scatter(g, x, (struct reduce_scatter_attr){ .axis = 1, .parts = 4 });
+    assert_int_equal(x, NO_VALUE);
+    assert_non_null(strstr(g->err.text, "part 0 of 4 of an extent of 3"));
+    graph_free(g);
+}
+
+static void failures_are_named(void **state)
+{
+    (void)state;
+    int abandoned = 0;
+    struct plan_peers peers = { .arg = &abandoned,
+                                .size = 2,
+                                .exchange = exchange_fails,
+                                .start_send = start_fails,
+                                .abandon = abandon };
+    struct plan_options options = { .threads = 1, .peers = { [PEERS_SPACE] = &peers } };
+    struct err err = { 0 };
+    struct plan *plan = NULL;
+    struct graph *g = graph_new("torn");
+    value_id x;
     x = graph_input(g, "input", SHAPE(1, 3, 4, 8));
     graph_output(g, "y",
                  graph_halo(g, x, (struct halo_attr){ 2, 1, 1, PEERS_SPACE, false, { 0, 0 } }));
@@ -549,6 +429,17 @@ static void mistakes_are_named(void **state)
     assert_false(plan_forward(plan, &err));
     assert_string_equal(err.text,
                         "halo_0: the kernel halo failed: rank 1: connection reset by peer");
+    plan_free(plan);
+    graph_free(g);
+    g = graph_new("sum");
+    x = graph_input(g, "input", SHAPE(1, 8));
+    graph_output(g, "y",
+                 graph_all_reduce(g, x, (struct all_reduce_attr){ PEERS_SPACE, true, false }));
+    assert_true(plan_new(g, &options, &plan, &err));
+    assert_false(plan_forward(plan, &err));
+    assert_string_equal(err.text, "all_reduce_0: the kernel sum over peers: parts out failed: "
+                                  "rank 1: connection reset by peer");
+    assert_int_equal(abandoned, 1); /* nobody writes into the plan from now on */
     plan_free(plan);
     graph_free(g);
 }
@@ -589,9 +480,9 @@ int main(void)
         cmocka_unit_test(bands_with_halos_are_the_whole_image),
         cmocka_unit_test(recomputation_does_not_talk),
         cmocka_unit_test(linear_layers_in_parts_are_whole),
-        cmocka_unit_test(parts_are_gathered_and_summed),
         cmocka_unit_test(alone_they_are_what_remains),
         cmocka_unit_test(mistakes_are_named),
+        cmocka_unit_test(failures_are_named),
         cmocka_unit_test(transforms_keep_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -121,10 +121,12 @@ static bool add_sum(struct plan_node *pn, int from, int sum, struct err *err)
 
 /* --- forward --- */
 
-/* Whether nobody but the sum reads its input. */
+/* Whether nobody but the sum reads its input, so that it may be summed in place. */
 static bool is_alone(const struct plan_node *pn)
 {
     value_id x = pn->node->inputs[0];
+    if (pn->tape->options.no_sharing)
+        return false;
     for (int i = 0; i < pn->tape->graph->n_outputs; i++)
         if (pn->tape->graph->outputs[i].value == x)
             return false;
