@@ -24,6 +24,8 @@ typedef vector128_at four_at;
 #include "net/kernels/direct_gradient_loops.h"
 #endif
 
+#define EACH_OF_FOUR _Pragma("GCC unroll 4") for (int i = 0; i < 4; i++)
+
 typedef void (*correlate_fn)(bool one, int64_t n, const float *v, const float *z, ptrdiff_t z_step,
                              float *u, const float *const next[2]);
 
@@ -79,12 +81,12 @@ static void pack(const struct map *m, const float *from, float *to)
         const float *block = from + c / m->lanes * m->area * m->lanes + c % m->lanes;
         for (int64_t p = 0; p < m->area; p += 4) {
             float *panel = to + (p / m->lanes * channels + c) * m->lanes + p % m->lanes;
-            four row[4] = { 0 };
-            for (int64_t i = 0; i < 4 && p + i < m->area; i++)
-                row[i] = *(const four_at *)(block + (p + i) * m->lanes);
+            const four_at none = { 0 };
+            four row[4];
+            EACH_OF_FOUR row[i] =
+                p + i < m->area ? *(const four_at *)(block + (p + i) * m->lanes) : none;
             square_turn(row);
-            for (int i = 0; i < 4; i++)
-                *(four_at *)(panel + i * m->lanes) = row[i];
+            EACH_OF_FOUR *(four_at *)(panel + i * m->lanes) = row[i];
         }
     }
 }
