@@ -9,15 +9,14 @@
 #include "net/plan/shared_weights.h"
 #include "privacy/clip.h"
 
-#define UNITS 4 /* in a plan: more are hardly faster */
-#define MOST_FLOATS                                                                                \
-    ((int64_t)1 << 24) /* of gradients that a plan keeps apart, unless of one unit */
+#define UNITS 4 /* in a plan: with more, their gradients leave the caches */
+/* Floats of gradients that a plan keeps apart, unless it is of one unit. */
+#define MOST_FLOATS ((int64_t)1 << 24)
 
 /* What one thread runs. */
 struct worker {
     struct plan *plan;
-    float *gradients; /* [units][count]: zero between steps */
-    double *squares;  /* [units]: of the gradients that are complete */
+    double *squares; /* [units]: of the gradients that are complete */
     const struct clipped *of;
     bool ok;
     struct err err;
@@ -39,7 +38,7 @@ struct clipped {
     struct worker *workers;       /* [threads] */
     struct span *spans;           /* from 0 to count */
     int n_spans;
-    float **gradients; /* [slots] */
+    float **gradients; /* [slots]: zero between steps */
     float **places;    /* [slots]: of a span */
     double *factors;   /* [slots] */
 };
@@ -85,17 +84,14 @@ static bool is_by_sample(const struct graph *one, const struct graph *several, i
 static bool new_worker(struct clipped *c, struct worker *worker, struct err *err)
 {
     struct plan_options options = c->options.plan;
-    size_t units = (size_t)c->units;
     worker->of = c;
-    worker->gradients = calloc(units * (size_t)c->count + 1, sizeof *worker->gradients);
-    worker->squares = calloc(units, sizeof *worker->squares);
-    if (!worker->gradients || !worker->squares)
+    worker->squares = calloc((size_t)c->units, sizeof *worker->squares);
+    if (!worker->squares)
         return err_memory(err, "gradients");
     options.threads = 1;
     options.units = c->units;
     options.join = true;
     options.weights = c->weights;
-    options.gradients = worker->gradients;
     if (!plan_new(c->several, &options, &worker->plan, err))
         return false;
     plan_on_gradient(worker->plan, add_squares, worker);
@@ -133,7 +129,6 @@ static void free_workers(struct clipped *c)
 {
     for (int i = 0; c->workers && i < c->options.threads; i++) {
         plan_free(c->workers[i].plan);
-        free(c->workers[i].gradients);
         free(c->workers[i].squares);
     }
     free(c->workers), free(c->gradients), free(c->factors), free(c->places), free(c->spans);
@@ -161,14 +156,15 @@ static bool new_workers(struct clipped *c, const struct graph *graph, int64_t un
     if (!c->workers || !c->gradients || !c->factors || !c->places)
         return err_memory(err, "plans");
     struct err why = { 0 };
+    int64_t count;
     bool ok = true;
     for (size_t i = 0; ok && *can && i < threads; i++) {
         ok = new_worker(c, &c->workers[i], &why) && (i > 0 || find_spans(c, &why));
         *can = !ok || is_small(c);
     }
-    for (size_t i = 0; ok && i < slots; i++)
-        c->gradients[i] =
-            c->workers[i / (size_t)units].gradients + (int64_t)(i % (size_t)units) * c->count;
+    for (size_t i = 0; ok && *can && i < slots; i++)
+        c->gradients[i] = plan_gradients(c->workers[i / (size_t)units].plan, &count) +
+                          (int64_t)(i % (size_t)units) * c->count;
     if (!ok && units > 1 && why.kind == ERR_USAGE)
         *can = false;
     if (!ok && *can && err)

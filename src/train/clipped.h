@@ -5,9 +5,9 @@
  * threads there are changes no bit. Memory: for every thread a plan and a gradient for each of its
  * units.
  *
- * Gradients of units are made as a whole (instantiated), not only their norms ("ghost norms"),
- * which would need the activations of many units at once and a second backward pass, or gradients
- * scaled within the pass; docs/private-training.md has the costs. */
+ * Where that is cheaper (plan_options.join), only norms of units are made ("ghost norms"), and the
+ * clipped gradients as one sum, without a second backward pass; docs/private-training.md has the
+ * costs. */
 #ifndef TRAIN_CLIPPED_H
 #define TRAIN_CLIPPED_H
 #include "net/plan/plan.h"

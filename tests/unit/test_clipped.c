@@ -305,6 +305,71 @@ static void transformer_has_ghost_norms(void **state)
     compare(transformer(), 1);
 }
 
+#define MANY 11 /* more than two plans take */
+
+/* Units are in other plans, beside others; saving: also where activations are kept as bfloat16. */
+static void threads_change_no_bit(void **state)
+{
+    struct graph *g = unet();
+    int64_t count = graph_parameter_count(g);
+    struct err err = { 0 };
+    (void)state;
+    for (int half = 0; half < 2; half++) {
+        float *sums[3];
+        double norms[3][MANY];
+        for (int i = 0; i < 3; i++) {
+            struct clipped_options options = { .copies = 1, .clip = 0.5, .threads = 1 + i };
+            struct clipped *units = NULL;
+            options.plan.mode = PLAN_TRAIN;
+            options.plan.saving = half ? SAVING_HALF : SAVING_ALL;
+            sums[i] = calloc((size_t)count, sizeof *sums[i]);
+            assert_true(clipped_new(g, &options, &units, &err));
+            assert_int_equal(clipped_slots(units), 4 * (1 + i));
+            assert_true(clipped_refresh(units, &err));
+            run_units(units, MANY, sums[i], norms[i]);
+            clipped_free(units);
+            assert_memory_equal(sums[i], sums[0], (size_t)count * sizeof *sums[i]);
+            assert_memory_equal(norms[i], norms[0], sizeof norms[i]);
+        }
+        for (int i = 0; i < 3; i++)
+            free(sums[i]);
+    }
+    graph_free(g);
+}
+
+/* A unit that is not finite, in a plan with others, is as if it were not there. */
+static void what_is_not_finite_is_left_out(void **state)
+{
+    struct graph *g = unet();
+    int64_t count = graph_parameter_count(g);
+    struct clipped_options options = { .copies = 1, .clip = 0.5, .threads = 1 };
+    struct err err = { 0 };
+    float *sums[2];
+    double norms[BATCH];
+    (void)state;
+    options.plan.mode = PLAN_TRAIN;
+    for (int i = 0; i < 2; i++) {
+        struct clipped *units = NULL;
+        sums[i] = calloc((size_t)count, sizeof *sums[i]);
+        assert_true(clipped_new(g, &options, &units, &err));
+        const struct graph *one = clipped_graph(units);
+        for (int s = 0; s < BATCH; s++)
+            for (int k = 0; k < one->n_inputs; k++)
+                give_input(one, k, s, clipped_input(units, s, k));
+        if (i == 0)
+            clipped_input(units, BATCH - 1, 0)[5] = NAN;
+        assert_true(clipped_forward(units, BATCH - (i == 1), &err));
+        for (int s = 0; s < BATCH; s++)
+            give_gradient(one, s, clipped_output_gradient(units, s, 0));
+        assert_true(clipped_backward(units, BATCH - (i == 1), sums[i], norms, &err));
+        assert_true(i == 1 || isnan(norms[BATCH - 1]));
+        clipped_free(units);
+    }
+    assert_memory_equal(sums[0], sums[1], (size_t)count * sizeof *sums[0]);
+    free(sums[0]), free(sums[1]);
+    graph_free(g);
+}
+
 static float *outputs_of(const struct graph *g, int64_t *n)
 {
     struct plan_options options = { .mode = PLAN_INFER, .threads = 1 };
@@ -369,8 +434,8 @@ static void adapters_can_be_merged(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(unet_has_ghost_norms),
-        cmocka_unit_test(transformer_has_ghost_norms),
+        cmocka_unit_test(unet_has_ghost_norms),   cmocka_unit_test(transformer_has_ghost_norms),
+        cmocka_unit_test(threads_change_no_bit),  cmocka_unit_test(what_is_not_finite_is_left_out),
         cmocka_unit_test(adapters_can_be_merged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include "net/kernels/batch_norm.h"
 #include "net/kernels/direct_gradient.h"
+#include "net/kernels/pair_norm.h"
 #include "support/convs.h"
 
 static void *lines(size_t bytes)
@@ -135,6 +136,55 @@ static void weights_by_direct_sums(void **state)
     convs_each_level(direct_gradient_available, check_level);
 }
 
+/* --- norms from pairs of places --- */
+
+/* Against the gradient itself. */
+static void check_pairs(struct direct_gradient g)
+{
+    struct rng rng = rng_new(4, (uint64_t)g.in_channels, (uint64_t)g.out_channels);
+    struct pair_norm pairs = { .level = g.level,
+                               .in_channels = g.in_channels,
+                               .out_channels = g.out_channels,
+                               .height = g.height,
+                               .width = g.width,
+                               .out_height = g.out_height,
+                               .out_width = g.out_width,
+                               .kernel = { g.kernel[0], g.kernel[1] },
+                               .dilation = { g.dilation[0], g.dilation[1] },
+                               .pad = { g.pad[0], g.pad[1] } };
+    g.batch = g.threads = 1;
+    direct_gradient_plan(&g);
+    int64_t n = g.out_channels * g.in_channels * g.kernel[0] * g.kernel[1];
+    float *x = convs_drawn_blocked(&rng, 1, g.in_channels, g.height * g.width, g.lanes);
+    float *dy = convs_drawn_blocked(&rng, 1, g.out_channels, g.out_height * g.out_width, g.lanes);
+    float *weights = calloc((size_t)n, sizeof *weights);
+    float *scratch = lines(pair_norm_scratch_floats(&pairs) * sizeof(float));
+    run_on(g, 1, x, dy, weights, NULL);
+    double want = 0, got = pair_norm_run(&pairs, x, dy, scratch);
+    for (int64_t i = 0; i < n; i++)
+        want += (double)weights[i] * (double)weights[i];
+    if (!(fabs(got / want - 1) <= 2e-6))
+        fail_msg("squared norm %.9g, not %.9g", got, want);
+    dy[1] = NAN;
+    assert_true(isnan(pair_norm_run(&pairs, x, dy, scratch)));
+    free(x), free(dy), free(weights), free(scratch);
+}
+
+static void check_pairs_level(enum simd level)
+{
+    check_pairs(conv(level, DIRECT_BLOCKED, 64, 40, 8, 3, 3, 1, 1, 1));
+    check_pairs(conv(level, DIRECT_BLOCKED, 33, 70, 5, 1, 1, 1, 1, 0));
+    check_pairs(conv(level, DIRECT_BLOCKED, 20, 18, 9, 5, 3, 1, 2, 2));
+    check_pairs(conv(level, DIRECT_BLOCKED, 24, 17, 7, 1, 7, 1, 1, 3));
+    check_pairs(conv(level, DIRECT_BLOCKED, 16, 16, 1, 3, 3, 1, 1, 1));
+}
+
+static void pairs_give_the_norm(void **state)
+{
+    (void)state;
+    convs_each_level(direct_gradient_available, check_pairs_level);
+}
+
 /* --- batch norm --- */
 
 static int64_t place(const struct batch_norm *b, int64_t image, int64_t channel, int64_t pixel)
@@ -258,6 +308,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(weights_by_direct_sums),
+        cmocka_unit_test(pairs_give_the_norm),
         cmocka_unit_test(batch_norm_as_in_double),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

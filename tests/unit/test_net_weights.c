@@ -184,11 +184,53 @@ static void a_budget_bounds_them(void **state)
     graph_free(one), graph_free(g);
 }
 
+/* In training too: the same bits as weights that are transformed in every run, once new parameters
+ * have been applied; until then layers compute with the old ones. */
+static void training_applies_parameters_on_refresh(void **state)
+{
+    (void)state;
+    struct graph *one = network();
+    struct plan_weights *weights = plan_weights_new();
+    struct plan_options own = { .mode = PLAN_TRAIN };
+    struct plan_options shared = { .mode = PLAN_TRAIN, .weights = weights };
+    struct plan *plans[3] = { plan_of(one, own), plan_of(one, shared), plan_of(one, shared) };
+    size_t bytes = sizeof(float) * (size_t)shape_count(graph_shape(one, one->outputs[0].value));
+    for (int round = 0; round < 3; round++) {
+        int64_t count = 0, n;
+        for (int i = 0; i < 3; i++) {
+            run(plans[i], one);
+            for (size_t k = 0; k < bytes / sizeof(float); k++)
+                plan_output_gradient(plans[i], 0)[k] = (float)(k % 7) - 3;
+            plan_zero_gradients(plans[i]);
+            assert_true(plan_backward(plans[i], NULL));
+        }
+        const float *expected = plan_gradients(plans[0], &count);
+        for (int i = 1; i < 3; i++) {
+            same_output(plans[i], plans[0], one);
+            assert_memory_equal(plan_gradients(plans[i], &n), expected,
+                                (size_t)count * sizeof *expected);
+        }
+        for (value_id v = 0; v < one->n_values; v++)
+            for (int64_t k = 0;
+                 graph_is_parameter(one, v) && k < shape_count(&one->values[v].shape); k++)
+                graph_data(one, v)[k] *= 1.25f;
+        run(plans[0], one), run(plans[1], one);
+        if (winograd_conv_available(SIMD_AVX2))
+            assert_memory_not_equal(plan_output(plans[0], 0), plan_output(plans[1], 0), bytes);
+        assert_true(plan_refresh(plans[1], NULL) && plan_refresh(plans[2], NULL));
+    }
+    for (int i = 0; i < 3; i++)
+        plan_free(plans[i]);
+    plan_weights_free(weights);
+    graph_free(one);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plans_of_other_sizes_share),
         cmocka_unit_test(threads_share),
+        cmocka_unit_test(training_applies_parameters_on_refresh),
         cmocka_unit_test(a_budget_bounds_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

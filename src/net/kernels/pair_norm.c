@@ -24,6 +24,8 @@ typedef vector128_at four_at;
 #include "net/kernels/direct_gradient_loops.h"
 #endif
 
+#define EACH_OF_FOUR _Pragma("GCC unroll 4") for (int i = 0; i < 4; i++)
+
 typedef void (*correlate_fn)(bool one, int64_t n, const float *v, const float *z, ptrdiff_t z_step,
                              float *u, const float *const next[2]);
 
@@ -79,12 +81,12 @@ static void pack(const struct map *m, const float *from, float *to)
         const float *block = from + c / m->lanes * m->area * m->lanes + c % m->lanes;
         for (int64_t p = 0; p < m->area; p += 4) {
             float *panel = to + (p / m->lanes * channels + c) * m->lanes + p % m->lanes;
-            four row[4] = { 0 };
-            for (int64_t i = 0; i < 4 && p + i < m->area; i++)
-                row[i] = *(const four_at *)(block + (p + i) * m->lanes);
+            const four_at none = { 0 };
+            four row[4];
+            EACH_OF_FOUR row[i] =
+                p + i < m->area ? *(const four_at *)(block + (p + i) * m->lanes) : none;
             square_turn(row);
-            for (int i = 0; i < 4; i++)
-                *(four_at *)(panel + i * m->lanes) = row[i];
+            EACH_OF_FOUR *(four_at *)(panel + i * m->lanes) = row[i];
         }
     }
 }
@@ -146,17 +148,26 @@ static double sum_tap(const struct pair_norm *n, int64_t down, int64_t right, co
     return sum;
 }
 
+/* 0, or NaN if any of the products of a place with itself is not finite. */
+static double doubt(const struct map *m, const float *products)
+{
+    double sum = 0;
+    for (int64_t p = 0; p < m->area; p++)
+        sum += 0.0 * (double)products[p * m->places + p];
+    return sum;
+}
+
 double pair_norm_run(const struct pair_norm *n, const float *x, const float *dy, float *scratch)
 {
     struct map in = map_of(n, false), out = map_of(n, true);
     correlate_fn correlate = SIMD_PICK(n->level, correlate, NULL);
     float *xx = scratch, *yy = xx + in.places * in.places, *tile = yy + out.places * out.places;
     float *panels = tile + 2 * in.lanes * in.lanes;
-    double sum = 0;
     pack(&in, x, panels);
     multiply(&in, correlate, panels, tile, xx);
     pack(&out, dy, panels);
     multiply(&out, correlate, panels, tile, yy);
+    double sum = doubt(&in, xx) + doubt(&out, yy); /* also of places that no tap joins */
     for (int64_t k = 0; k < n->kernel[0] * n->kernel[1]; k++)
         sum += sum_tap(n, k / n->kernel[1] * n->dilation[0] - n->pad[0],
                        k % n->kernel[1] * n->dilation[1] - n->pad[1], xx, yy);

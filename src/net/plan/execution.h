@@ -16,6 +16,7 @@ struct plan {
     const struct plan_ops *ops;
     const struct graph *graph;
     enum plan_mode mode;
+    int64_t units; /* >= 1: those of plan_gradients */
 };
 
 enum plan_port { PLAN_PORT_INPUT, PLAN_PORT_OUTPUT };

@@ -9,6 +9,25 @@ static const struct plan_ops *const executions[] = { &plan_standardized, &plan_s
                                                      &plan_per_sample, &plan_by_image,
                                                      &plan_whole };
 
+/* Every input must have the rows of all units. */
+static bool check_units(const struct graph *graph, const struct plan_options *options,
+                        struct err *err)
+{
+    if (options->units <= 1)
+        return true;
+    if (options->mode == PLAN_INFER || options->split_backward)
+        return err_set(err, ERR_USAGE,
+                       "%s: gradients of units need a backward pass, which cannot be split",
+                       graph->name);
+    for (int i = 0; i < graph->n_inputs; i++) {
+        const struct shape *shape = graph_shape(graph, graph->inputs[i].value);
+        if (shape->rank < 1 || shape->dim[0] < 1 || shape->dim[0] % options->units)
+            return err_set(err, ERR_USAGE, "%s: the rows of input %s are not those of %lld units",
+                           graph->name, graph->inputs[i].name, (long long)options->units);
+    }
+    return true;
+}
+
 static bool check_options(const struct graph *graph, const struct plan_options *options,
                           struct err *err)
 {
@@ -19,10 +38,6 @@ static bool check_options(const struct graph *graph, const struct plan_options *
     if (options->mode != PLAN_INFER && options->split_backward &&
         options->saving == SAVING_RECOMPUTE)
         return err_set(err, ERR_USAGE, "%s: a backward pass with recomputation cannot be split",
-                       graph->name);
-    if (options->units > 1 && (options->mode == PLAN_INFER || options->split_backward))
-        return err_set(err, ERR_USAGE,
-                       "%s: gradients of units need a backward pass, which cannot be split",
                        graph->name);
     for (int g = 0; g < PEER_GROUPS; g++) {
         const struct plan_peers *peers = options->peers[g];
@@ -38,7 +53,7 @@ static bool check_options(const struct graph *graph, const struct plan_options *
             return err_set(err, ERR_MISSING,
                            "%s: has no values yet; load or initialise the weights",
                            graph->values[i].name);
-    return graph_ok(graph, err);
+    return check_units(graph, options, err) && graph_ok(graph, err);
 }
 
 bool plan_new(const struct graph *graph, const struct plan_options *options, struct plan **out,
@@ -54,6 +69,7 @@ bool plan_new(const struct graph *graph, const struct plan_options *options, str
             (*out)->ops = executions[i];
             (*out)->graph = graph;
             (*out)->mode = options->mode;
+            (*out)->units = options->units > 1 ? options->units : 1;
         }
     }
     const struct plan_ops *ops = (*out)->ops;
@@ -177,7 +193,7 @@ void plan_zero_gradients(struct plan *plan)
     int64_t count;
     float *gradients = plan_gradients(plan, &count);
     if (gradients)
-        memset(gradients, 0, (size_t)count * sizeof *gradients);
+        memset(gradients, 0, (size_t)(plan->units * count) * sizeof *gradients);
 }
 
 float *plan_parameter_gradient(struct plan *plan, value_id parameter)

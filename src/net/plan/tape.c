@@ -10,6 +10,11 @@ static bool trains(const struct tape *tape)
     return tape->options.mode != PLAN_INFER;
 }
 
+static size_t gradient_bytes(const struct tape *tape)
+{
+    return (size_t)(tape->units * tape->n_gradients) * sizeof(float);
+}
+
 void tape_free(struct tape *tape)
 {
     for (int i = 0; i < tape->n_steps; i++) {
@@ -29,7 +34,7 @@ void tape_free(struct tape *tape)
     free(tape->steps), free(tape->slots), free(tape->values), free(tape->nodes);
     free(tape->outputs), free(tape->squares), free(tape->factors);
     if (!tape->gradients_lent)
-        free(tape->gradients);
+        memory_return((char *)tape->gradients, gradient_bytes(tape));
 }
 
 /* Learnt parameters, one after another in the order of the graph. */
@@ -43,8 +48,7 @@ static bool allot_gradients(struct tape *tape, struct err *err)
         }
     tape->gradients_lent = tape->options.gradients != NULL;
     tape->gradients = tape->gradients_lent ? tape->options.gradients
-                                           : calloc((size_t)(tape->units * tape->n_gradients) + 1,
-                                                    sizeof *tape->gradients);
+                                           : (float *)(void *)memory_reserve(gradient_bytes(tape));
     tape->squares = calloc((size_t)tape->units, sizeof *tape->squares);
     tape->factors = calloc((size_t)tape->units, sizeof *tape->factors);
     if (!tape->gradients || !tape->squares || !tape->factors)
