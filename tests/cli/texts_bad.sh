@@ -18,7 +18,6 @@ try data.resize_px=100
 try train.tta=true
 try network.norm=ws
 try parallel.stages=2
-try parallel=auto
 try objective=segment
 try network.name=resnet18
 try network.name=brt_tiny
