@@ -18,7 +18,7 @@ bool transform_remove_dropout(const struct graph *graph, struct graph **out, str
 /* Where only some tokens of a sequence [N, T, C] are read by a slice, at most half of them, such as
  * the class token of a ViT, only those go through the layers that treat every token by itself and
  * are queries of the last attention. The results are the same; layers of which only some tokens
- * are left have no alias. */
+ * are left have no alias. Parameters keep their order. */
 bool transform_rows(const struct graph *graph, const char *const *keep, int n_keep,
                     struct graph **out, struct err *err);
 /* Batch norm after a conv, transposed conv or linear layer is folded into its weight and bias

@@ -211,6 +211,9 @@ bool transform_rows(const struct graph *graph, const char *const *keep, int n_ke
                                           : err_memory(err, graph->name);
     if (ok)
         find_readings(&rows);
+    for (value_id v = 0; ok && v < graph->n_values; v++)
+        if (graph_is_parameter(graph, v)) /* gradients stay in their order */
+            rewrite_value(&rows.r, v);
     for (int32_t i = 0; ok && i < graph->n_nodes; i++) {
         const struct node *node = &graph->nodes[i];
         if (is_sliced(&rows, node->output))
