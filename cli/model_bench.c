@@ -45,8 +45,10 @@ static bool ready_to_train(struct app *app, const struct model_args *given,
     options->mode = options->stream || frozen ? PLAN_TUNE : PLAN_TRAIN;
     if (options->stream && !frozen && given->norm == NORM_BATCH)
         console_note(app->ctx.console, "--memory stream: batch norm is frozen");
-    bool ok =
-        transform_resize(model->graph, given->batch, out->height, out->width, &out->graph, err);
+    struct graph *sized = NULL;
+    bool ok = transform_resize(model->graph, given->batch, out->height, out->width, &sized, err) &&
+              transform_rows(sized, NULL, 0, &out->graph, err);
+    graph_free(sized);
     budget_of_process(given->memory_mb, 0, stream);
     double began_s = clock_monotonic_s();
     ok = ok && plan_new(out->graph, options, &out->plan, err);

@@ -60,8 +60,8 @@ static bool open_look(struct text_probe *probe, int threads, struct err *err)
 {
     struct graph *one = NULL, *plain = NULL;
     bool ok = transform_resize(probe->model->graph, 1, 0, 0, &one, err) &&
-              transform_for_inference(one, NULL, 0, &plain, err) &&
-              transform_expand_attention(plain, &probe->seen, err);
+              transform_expand_attention(one, &plain, err) &&
+              transform_for_inference(plain, NULL, 0, &probe->seen, err);
     const struct node *softmax = ok ? last_node(probe->seen, OP_SOFTMAX) : NULL;
     int64_t map = probe->tokens * probe->tokens;
     if (ok && !softmax)

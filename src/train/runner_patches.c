@@ -5,6 +5,7 @@
 #include <string.h>
 #include "base/console.h"
 #include "base/room.h"
+#include "net/graph/transform.h"
 #include "net/model/model.h"
 #include "net/stream/choose.h"
 #include "train/loader.h"
@@ -16,6 +17,7 @@ struct patches {
     struct runner runner;
     struct loader *loader;
     const struct graph *graph; /* that the plan is of */
+    struct graph *few;         /* see take_graph; NULL: the trainer's */
     struct graph *part;        /* the same, where patches are divided; NULL: they are not */
     struct plan *plan;
     float *laid; /* room for a channel of a patch, where they are divided */
@@ -151,7 +153,7 @@ static void patches_free(struct runner *runner)
     struct patches *patches = of(runner);
     loader_free(patches->loader);
     plan_free(patches->plan);
-    graph_free(patches->part);
+    graph_free(patches->part), graph_free(patches->few);
     free(patches->laid);
     free(patches->mix_shares);
     free(patches->mix_others);
@@ -254,14 +256,21 @@ static bool choose(struct patches *patches, const struct plan_options *options, 
     return true;
 }
 
-/* The graph that runs from now on: that one, or the part of it that this rank computes. */
-static bool take_graph(struct patches *patches, const struct graph *graph, struct err *err)
+/* The graph that runs from now on: that one, in training without tokens that nobody reads, or the
+ * part of it that this rank computes. */
+static bool take_graph(struct patches *patches, const struct graph *graph, enum plan_mode mode,
+                       struct err *err)
 {
     const struct trainer *trainer = patches->runner.trainer;
     size_t side = (size_t)trainer->learning.crop_px;
-    graph_free(patches->part);
-    patches->part = NULL;
+    graph_free(patches->part), graph_free(patches->few);
+    patches->part = patches->few = NULL;
     patches->graph = graph;
+    if (graph && mode != PLAN_INFER && !trainer_divides(trainer) && !trainer->heads) {
+        if (!transform_rows(graph, NULL, 0, &patches->few, err))
+            return false;
+        patches->graph = patches->few;
+    }
     if (!graph || !trainer_divides(trainer))
         return true;
     if (!patches->laid && !(patches->laid = calloc(side * side, sizeof *patches->laid)))
@@ -280,7 +289,7 @@ static bool patches_use(struct runner *runner, const struct graph *graph, enum p
     struct plan_options options = { .mode = mode, .threads = trainer->threads };
     plan_free(patches->plan);
     patches->plan = NULL;
-    if (!take_graph(patches, graph, err))
+    if (!take_graph(patches, graph, mode, err))
         return false;
     trainer_space_peers(trainer, &options);
     trainer_heads_peers(trainer, &options);

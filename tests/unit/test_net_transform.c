@@ -1,5 +1,6 @@
 /* test_net_transform.c: transforms keep what a network computes: fused and folded graphs, cuts,
- * prefixes, paddings, and the dense network against its sliding window. */
+ * prefixes, paddings, tokens that nobody reads, and the dense network against its sliding window.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -134,6 +135,71 @@ static void fused_graphs_compute_the_same(void **state)
     assert_false(transform_for_inference(g, (const char *[]){ "pre_nb" }, 1, &kept, &err));
     assert_string_equal(err.text, "mixed: no layer 'pre_nb'; did you mean pre_bn?");
     graph_free(g), graph_free(fused), graph_free(kept);
+}
+
+/* Two blocks of a Transformer whose last tokens are read by `slices` slices of 2 tokens each, the
+ * first of them tokens 3 and 4. */
+static struct graph *sequence(bool packed, int slices)
+{
+    struct graph *g = graph_new("sequence");
+    value_id x = graph_input(g, "x", SHAPE(3, 9, 8)), mask = graph_input(g, "mask", SHAPE(3, 9));
+    value_id scores[2];
+    for (int i = 0; i < 2; i++) {
+        const char *names[2][5] = { { "qkv", "q", "k", "v", "fc" },
+                                    { "qkv1", "q1", "k1", "v1", "fc1" } };
+        value_id y = graph_layer_norm(g, x, i ? "norm1" : "norm", 1e-5f);
+        struct attention_attr heads = { .heads = 2 };
+        value_id a = packed ? graph_attention_packed(g, graph_linear(g, y, names[i][0], 24, true),
+                                                     NO_VALUE, mask, heads)
+                            : graph_attention(g, graph_linear(g, y, names[i][1], 8, true),
+                                              graph_linear(g, y, names[i][2], 8, true),
+                                              graph_linear(g, y, names[i][3], 8, true), NO_VALUE,
+                                              mask, heads);
+        x = graph_alias(g, i ? "seen" : "unseen", graph_add(g, x, a));
+        y = graph_linear(g, graph_gelu(g, graph_linear(g, x, names[i][4], 16, true)),
+                         i ? "last1" : "last", 16, true);
+        y = graph_mul(g, graph_silu(g, graph_slice(g, y, 2, 0, 8)), graph_slice(g, y, 2, 8, 16));
+        x = graph_add(g, x, graph_mul(g, y, graph_parameter(g, i ? "scale1" : "scale", SHAPE(8))));
+    }
+    for (int i = 0; i < slices; i++)
+        scores[i] = graph_linear(g, graph_slice(g, x, 1, 3 - i, 5 - i), i ? "head1" : "head", 4, 1);
+    graph_output(g, "y", slices > 1 ? graph_add(g, scores[0], scores[1]) : scores[0]);
+    finish(g);
+    return g;
+}
+
+static int64_t rows_of(const struct graph *g, const char *name)
+{
+    return graph_shape(g, graph_find(g, name))->dim[1];
+}
+
+/* Bit for bit, as a sum does not depend on how many rows there are. */
+static void tokens_that_nobody_reads_are_not_computed(void **state)
+{
+    (void)state;
+    struct err err = { 0 };
+    for (int packed = 0; packed < 2; packed++) {
+        struct graph *g = sequence(packed, 1), *few = NULL, *kept = NULL, *two = NULL;
+        assert_true(transform_rows(g, NULL, 0, &few, &err));
+        same_result(g, few, 0);
+        assert_int_equal(rows_of(few, "fc1"), 2);
+        assert_int_equal(rows_of(few, "last1"), 2);
+        assert_int_equal(rows_of(few, packed ? "qkv1" : "k1"), 9);
+        assert_int_equal(rows_of(few, packed ? "qkv1" : "q1"), packed ? 9 : 2);
+        assert_int_equal(rows_of(few, "last"), 9);
+        assert_int_equal(graph_find(few, "seen"), NO_VALUE);
+        assert_true(graph_find(few, "unseen") != NO_VALUE);
+        assert_true(transform_rows(g, (const char *[]){ "seen" }, 1, &kept, &err));
+        same_result(g, kept, 0);
+        assert_int_equal(rows_of(kept, "seen"), 9);
+        assert_int_equal(rows_of(kept, "fc1"), 2);
+        graph_free(g), graph_free(few), graph_free(kept);
+        g = sequence(packed, 2); /* two slices need more than one of them */
+        assert_true(transform_rows(g, NULL, 0, &two, &err));
+        same_result(g, two, 0);
+        assert_int_equal(rows_of(two, "fc1"), 9);
+        graph_free(g), graph_free(two);
+    }
 }
 
 static void folding_needs_floats(void **state)
@@ -367,6 +433,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fused_graphs_compute_the_same),
+        cmocka_unit_test(tokens_that_nobody_reads_are_not_computed),
         cmocka_unit_test(folding_needs_floats),
         cmocka_unit_test(two_halves_are_the_whole),
         cmocka_unit_test(another_size_shares_the_parameters),

@@ -91,11 +91,12 @@ bool transform_grey(const struct graph *graph, struct graph **out, struct err *e
 bool transform_for_inference(const struct graph *graph, const char *const *keep, int n_keep,
                              struct graph **out, struct err *err)
 {
-    struct graph *plain = NULL, *folded = NULL;
+    struct graph *plain = NULL, *few = NULL, *folded = NULL;
     bool ok = remove_dropout(graph, keep, n_keep, &plain, err) &&
-              transform_fold_batch_norm(plain, keep, n_keep, &folded, err) &&
+              transform_rows(plain, keep, n_keep, &few, err) &&
+              transform_fold_batch_norm(few, keep, n_keep, &folded, err) &&
               transform_fuse(folded, keep, n_keep, out, err);
-    graph_free(plain), graph_free(folded);
+    graph_free(plain), graph_free(few), graph_free(folded);
     return ok;
 }
 

@@ -7,13 +7,20 @@
 #define NET_GRAPH_TRANSFORM_H
 #include "net/graph/graph.h"
 
-/* For inference: dropout removed, batch norm folded, activation and residual fused. Values named in
- * `keep` (by graph_find) stay values of the new graph under their names. */
+/* For inference: dropout removed, tokens that nobody reads left out, batch norm folded, activation
+ * and residual fused. Values named in `keep` (by graph_find) stay values of the new graph under
+ * their names. */
 bool transform_for_inference(const struct graph *graph, const char *const *keep, int n_keep,
                              struct graph **out, struct err *err);
 
 /* The individual steps of it. */
 bool transform_remove_dropout(const struct graph *graph, struct graph **out, struct err *err);
+/* Where only some tokens of a sequence [N, T, C] are read by a slice, at most half of them, such as
+ * the class token of a ViT, only those go through the layers that treat every token by itself and
+ * are queries of the last attention. The results are the same; layers of which only some tokens
+ * are left have no alias. Parameters keep their order. */
+bool transform_rows(const struct graph *graph, const char *const *keep, int n_keep,
+                    struct graph **out, struct err *err);
 /* Batch norm after a conv, transposed conv or linear layer is folded into its weight and bias
  * (computed in double); a batch norm that cannot be folded stays. The parameters keep their names.
  */

@@ -146,12 +146,16 @@ static inline void copy_rows(int64_t rows, const float *from, float *to)
         memcpy(to, from, 6 * sizeof *to);
 }
 
+#define AHEAD 8 /* columns that are fetched before they are packed */
+
 void gemm_pack_rows(enum simd level, int64_t m, int64_t k, const float *a, int64_t column,
                     float *packed)
 {
     const int64_t rows = gemm_rows(level), whole = m / rows * rows;
     for (int64_t j = 0; j < k; j++, a += column) {
         float *to = packed + j * rows;
+        for (int64_t i = 0; j + AHEAD < k && i < m; i += 16)
+            __builtin_prefetch(a + AHEAD * column + i);
         for (int64_t i = 0; i < whole; i += rows, to += k * rows)
             copy_rows(rows, a + i, to);
         for (int64_t i = whole; i < m; i++)

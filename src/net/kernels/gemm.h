@@ -21,7 +21,8 @@ struct gemm {
     float *c;
     int64_t c_row;
     bool add;          /* to what C has; else it is overwritten */
-    const float *next; /* [m, n] that is used next, brought to the caches meanwhile; NULL: none */
+    const float *next; /* [m, n] that is used next, or C itself, brought to the caches meanwhile;
+                          NULL: none */
     int64_t next_row;
 };
 

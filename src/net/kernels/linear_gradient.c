@@ -1,5 +1,5 @@
 /* linear_gradient.c: see linear_gradient.h. Rows are taken in blocks. Of a block all threads pack x
- * into panels of inputs, [row, gemm_panel] each, of which one stays in the level-1 cache while it
+ * into panels of inputs, [row, gemm_panel] each, of which one stays in the caches while it
  * meets some outputs of dy, which a thread has packed into tiles, [row, gemm_rows], in the level-2
  * cache. */
 #include "net/kernels/linear_gradient.h"
@@ -13,8 +13,11 @@ typedef void sum_function(int64_t rows, int64_t n, const float *dy, int64_t step
 #define LOOPS "net/kernels/linear_gradient_loops.h"
 #include "net/kernels/each_level.h"
 
-#define PANEL_FLOATS 4096 /* at most: half of the smallest level-1 cache */
-#define MOST_OUTPUTS 144  /* of a task; whole tiles, of 6 outputs or 8 */
+/* At most: half of the smallest level-1 cache, or with AVX-512 384 rows in the level-2 cache, see
+ * linear.c. */
+#define PANEL_FLOATS 4096
+#define PANEL_FLOATS_AVX512 18432
+#define MOST_OUTPUTS 144 /* of a task; whole tiles, of 6 outputs or 8 */
 
 struct division {
     int64_t block;               /* rows; sums depend on it */
@@ -29,7 +32,8 @@ static int64_t least(int64_t a, int64_t b)
 
 static struct division divide(const struct linear_gradient *g)
 {
-    const int64_t tile = gemm_rows(g->level), most = PANEL_FLOATS / gemm_panel(g->level);
+    const int64_t tile = gemm_rows(g->level), panel = gemm_panel(g->level);
+    const int64_t most = (g->level == SIMD_AVX512 ? PANEL_FLOATS_AVX512 : PANEL_FLOATS) / panel;
     const int64_t rounds = ceil_div(g->outputs, MOST_OUTPUTS * g->threads);
     struct division d = { 0 };
     d.block = ceil_div(ceil_div(g->rows, ceil_div(g->rows, most)), 8) * 8;
@@ -64,7 +68,9 @@ static void add_rows(const struct linear_gradient *g, int64_t n, int64_t outputs
                                       .b_panel = n * panel,
                                       .c = weight,
                                       .c_row = g->inputs,
-                                      .add = true });
+                                      .add = true,
+                                      .next = weight,
+                                      .next_row = g->inputs });
 }
 
 void linear_gradient_run(const struct linear_gradient *g, const float *x, const float *dy,
