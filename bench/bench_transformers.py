@@ -3,6 +3,8 @@ float32, on one and on two pinned cores; a training step of ViT-S/16 against PyT
 
 The peers come from PyPI, into BUILD/bench/transformers; BENCH_PYTHON names a Python that has torch, onnx, onnxruntime
 and openvino instead. A peer that cannot run here is omitted with a message.
+
+    bench_transformers.py BUILD [WORD...]      only the cases whose names contain one of the words: b8, training
 """
 import json
 import os
@@ -54,11 +56,18 @@ def title(network, batch, threads):
     return f"{network} b{batch}, {threads} thread{'s' if threads > 1 else ''}"
 
 
+def wanted(case):
+    words = sys.argv[2:]
+    return not words or any(word in case for word in words)
+
+
 PYTHON = find_python()
 table = Table("transformers", folder)
 absent = set()
 for network, other, batch, repeats in CASES:
     for threads in [1, 2][: len(cores)]:
+        if not wanted(title(network, batch, threads)):
+            continue
         mine, peers = [], {peer: [] for peer in PEERS}
         for _ in range(ROUNDS):
             mine.append(ours(network, batch, threads, repeats))
@@ -73,11 +82,13 @@ for network, other, batch, repeats in CASES:
                 table.add(title(network, batch, threads), "ms", min(mine), min(times), PEERS[peer], less_is_better=True)
 network, other, batch, repeats = TRAIN
 for threads in [1, 2][: len(cores)]:
+    case = f"{title(network, batch, threads)}, training step"
+    if not wanted(case):
+        continue
     mine, eager = [], []
     for _ in range(ROUNDS):
         mine.append(ours(network, batch, threads, repeats, train=True))
         eager.append(theirs("train", other, batch, threads, repeats))
     if None not in eager:
-        table.add(f"{title(network, batch, threads)}, training step", "ms", min(mine), min(eager), "PyTorch 2 eager",
-                  less_is_better=True)
+        table.add(case, "ms", min(mine), min(eager), "PyTorch 2 eager", less_is_better=True)
 table.finish()

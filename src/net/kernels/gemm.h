@@ -18,6 +18,8 @@ struct gemm {
     int64_t b_row;
     int64_t b_panel; /* packed: b is panels of gemm_panel columns, so many floats apart; 0: it is
                         not */
+    const float *b_next; /* packed, too: what is multiplied after the last panel, brought to the
+                            caches meanwhile as other panels are; NULL: nothing */
     float *c;
     int64_t c_row;
     bool add;          /* to what C has; else it is overwritten */

@@ -53,6 +53,15 @@ static int64_t block_inputs(const struct linear *l)
     return ceil_div(ceil_div(l->inputs, blocks), 8) * 8;
 }
 
+/* The packed weights of columns from `column` on and of inputs from `input` on; behind the last
+ * column, of the first, with which another task begins. */
+static const float *packed_at(const struct linear *l, const float *packed, int64_t column,
+                              int64_t input)
+{
+    column = column < l->outputs ? column : 0;
+    return packed + column * l->inputs + input * gemm_panel(l->level);
+}
+
 /* One group of columns of a task, and all inputs. */
 static void run_group(const struct linear *l, const struct arrays *at, const struct part *part)
 {
@@ -61,21 +70,26 @@ static void run_group(const struct linear *l, const struct arrays *at, const str
     finish_function *finish = SIMD_PICK(l->level, finish, finish_portable);
     int64_t first = part->row * l->outputs + part->column;
     float sums[ROWS_OF_TASK * GROUP] __attribute__((aligned(64)));
-    for (int64_t i = 0; i < l->inputs; i += block)
+    for (int64_t i = 0; i < l->inputs; i += block) {
+        bool more = i + block < l->inputs;
         gemm(&(struct gemm){ .m = part->rows,
                              .n = part->columns,
                              .k = l->inputs - i < block ? l->inputs - i : block,
                              .a = at->x + part->row * l->inputs + i,
                              .a_row = l->inputs,
                              .a_column = 1,
-                             .b = at->packed + part->column * l->inputs + i * panel,
+                             .b = packed_at(l, at->packed, part->column, i),
                              .b_row = panel,
                              .b_panel = panel * l->inputs,
+                             .b_next =
+                                 packed_at(l, at->packed, part->column + (more ? 0 : part->columns),
+                                           more ? i + block : 0),
                              .c = sums,
                              .c_row = GROUP,
                              .add = i > 0,
                              .next = at->y + first,
                              .next_row = l->outputs });
+    }
     finish(l->function, &(struct sums){ .rows = part->rows,
                                         .n = part->columns,
                                         .step = l->outputs,
