@@ -126,7 +126,7 @@ def part_phantom():
     cohort("tissue", 24, 5, "0,1,2", 64, 0.5, 150)
     cohort("tissue-test", 12, 6, "0,1,2", 64, 0.5, 150)
     generator("phantom", data="tissue", classes="normal, tumor", network="unet_tiny", colour="graded", px=64, mpp=0.5,
-              epochs=20)
+              epochs=26)
     judge("phantom", 1500, "tissue-test", "tissue", "normal,tumor")
 
 

@@ -22,7 +22,7 @@ microtome predict data/test.csv --model run -o scores --threads 1 -q | awk '{ pr
 head -n 1 scores/scores.csv
 [ "$(cut -d, -f 1,2 scores/scores.csv)" = "$(cut -d, -f 1,3 data/test.csv | tr -d '\r')" ] && echo "ids and labels of the table"
 microtome evaluate roc scores/scores.csv | awk '$2 == "macro" { print ($3 > 0.95 ? "AUC above .95" : $0) }'
-microtome evaluate confusion scores/scores.csv | head -n 1
+microtome evaluate confusion scores/scores.csv | sed -n 1p
 
 echo "--- the scores of validation"
 microtome predict data/val.csv --model run/model.safetensors -o again --threads 2 -q >/dev/null

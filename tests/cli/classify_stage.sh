@@ -37,7 +37,7 @@ microtome classify stage drawn --slides others.csv -q
 
 echo "--- types of slides"
 microtome classify stage out/stages.csv -q -o again && cmp out/stages.csv again/stages.csv && cmp out/patients.csv again/patients.csv && ls again
-microtome classify stage out/slides.csv -q | head -n 2
+microtome classify stage out/slides.csv -q | sed -n 1,2p
 (echo slide,type,patient; for i in 1 2 3 4 5 6 7 8 9 10; do echo s$i,macro,many; done) >many.csv
 microtome classify stage many.csv
 
@@ -49,7 +49,7 @@ sed 's/ben,$/,/' list.csv >bad.csv && microtome classify stage maps --slides bad
 cut -d, -f1,3 list.csv >bad.csv && microtome classify stage maps --slides bad.csv -q
 echo patient_000_node_9.tif,anna,3 | cat list.csv - >more.csv
 microtome classify stage maps --slides more.csv -q
-microtome classify stage maps --slides more.csv -q --allow-missing | head -n 2
+microtome classify stage maps --slides more.csv -q --allow-missing | sed -n 1,2p
 microtome classify stage maps --itc 300 --macro 200
 mkdir two && cp -r maps/patient_002_node_0 two/
 microtome classify stage maps two -q

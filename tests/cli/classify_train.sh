@@ -13,7 +13,7 @@ microtome classify train train.csv -o forest.json --ignore note --trees 50 --thr
 microtome classify train train.csv -o again.json --ignore note --trees 50 --threads 3 >again
 cmp forest.json again.json && microtome classify apply test.csv -m forest.json -o scores.csv
 head -n 3 scores.csv
-microtome classify apply test.csv -m forest.json --json | head -n 4
+microtome classify apply test.csv -m forest.json --json | sed -n 1,4p
 microtome evaluate roc scores.csv --truth test.csv --bootstrap 0
 microtome classify train train.csv -o grid.json --ignore note --trees 20 --depth 1,0 --min-leaf 1,5 --folds 3 -q
 microtome classify train train.csv -o grid.json --ignore note --trees 20 --depth 1,3 --folds 3 --json -q

@@ -21,16 +21,16 @@ printf 'slide,label,predicted\na,micro,macro\nb,negative,negative\nc,itc,negativ
 microtome evaluate confusion called.csv
 microtome evaluate confusion called.csv --classes negative,itc,micro,macro --weights quadratic | tail -n 1
 sed 's/predicted/mine/' called.csv >mine.csv
-microtome evaluate confusion mine.csv --predicted mine --csv | head -n 1
+microtome evaluate confusion mine.csv --predicted mine --csv | sed -n 1p
 printf 'slide,truth\na,micro\nb,negative\nc,itc\ne,macro\n' >truth.csv
 microtome evaluate confusion called.csv --truth truth.csv --label truth --allow-missing --csv | tail -n 1
 echo "--- a single score"
 printf 'slide,score,label\na,0.5,1\nb,0.4,0\nc,0.7,tumor\nd,0.1,1\ne,0.9,0\n' >score.csv
 microtome evaluate confusion score.csv
 microtome evaluate confusion score.csv --threshold 0.05 --csv | tail -n 1
-microtome evaluate confusion score.csv --classes benign,tumor --csv | head -n 1
+microtome evaluate confusion score.csv --classes benign,tumor --csv | sed -n 1p
 sed 's/,1$/,yes/;s/,0$/,no/;s/tumor/yes/' score.csv >words.csv
-microtome evaluate confusion words.csv --positive yes --csv | head -n 3
+microtome evaluate confusion words.csv --positive yes --csv | sed -n 1,3p
 echo "--- bad input"
 microtome evaluate confusion called.csv --truth truth.csv --label truth
 microtome evaluate confusion called.csv --classes negative,itc,micro

@@ -46,12 +46,12 @@ make two/a 60 40 normal,tumour 10,10,10,10,0.9 40,20,5,5,0.5
 make one/a 60 40 tumor 10,10,10,10,0.9 40,20,5,5,0.5
 echo '{"positive":[{"name":"t","vertices":[[160,160],[320,160],[320,240],[160,240]]}],"negative":[]}' >a.json
 printf 'slide,annotation\na,a.json\n' >list.csv
-microtome evaluate confusion two --truth list.csv -q --csv | head -n 3
-microtome evaluate confusion two --truth list.csv -q --csv --threshold 0.6 | head -n 3
-microtome evaluate confusion one --truth list.csv -q --csv | head -n 3
+microtome evaluate confusion two --truth list.csv -q --csv | sed -n 1,3p
+microtome evaluate confusion two --truth list.csv -q --csv --threshold 0.6 | sed -n 1,3p
+microtome evaluate confusion one --truth list.csv -q --csv | sed -n 1,3p
 echo "--- two classes, of which one has another name, in any order"
 make swapped/a 60 40 tumor,stroma 0,0,60,40,0.9,1 10,10,10,10,0.9,0
-microtome evaluate confusion swapped --truth list.csv -q --csv --class-map Stroma=ignore | head -n 3
+microtome evaluate confusion swapped --truth list.csv -q --csv --class-map Stroma=ignore | sed -n 1,3p
 echo "--- tiles"
 mkdir tiles tiles/a
 cat >tiles/a/tiles.csv <<'END'
@@ -63,8 +63,8 @@ minx,miny,width,height,prob_normal,prob_tumor
 600,200,40,40,0.9,0.1
 END
 cp tiles/a/tiles.csv tiles/a.csv
-microtome evaluate confusion tiles/a/tiles.csv --truth list.csv --csv -q | head -n 3
-microtome evaluate confusion tiles/a.csv --truth list.csv --csv -q --tile majority | head -n 3
+microtome evaluate confusion tiles/a/tiles.csv --truth list.csv --csv -q | sed -n 1,3p
+microtome evaluate confusion tiles/a.csv --truth list.csv --csv -q --tile majority | sed -n 1,3p
 microtome evaluate confusion tiles/a.csv --truth list.csv -q | tail -n 1
 mkdir masks && python3 -c "import struct, zlib
 def chunk(kind, data):
@@ -79,7 +79,7 @@ minx,miny,width,height,prob_normal,prob_tumor
 1e300,0,32,32,0.9,0.1
 END
 mkdir beyond && mv tiles/a.csv.beyond beyond/a.csv
-for rule in centre majority; do microtome evaluate confusion beyond/a.csv --truth masks --tile $rule -q --csv | head -n 3; done
+for rule in centre majority; do microtome evaluate confusion beyond/a.csv --truth masks --tile $rule -q --csv | sed -n 1,3p; done
 echo "--- bad input"
 microtome evaluate confusion maps -q
 microtome evaluate confusion maps --truth truth -q

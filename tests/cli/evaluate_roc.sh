@@ -17,7 +17,7 @@ head -c 4 roc.svg && echo && od -An -tx1 -N4 roc.png
 
 echo "--- one patient"
 sed '1s/$/,patient/; 2,$s/$/,p/' scores.csv >patient.csv
-microtome evaluate roc patient.csv --csv -q --bootstrap 100 | head -n 2 | cut -d, -f1-4
+microtome evaluate roc patient.csv --csv -q --bootstrap 100 | sed -n 1,2p | cut -d, -f1-4
 
 echo "--- truth in a separate table"
 cut -d, -f1,2 scores.csv >only.csv

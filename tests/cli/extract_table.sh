@@ -79,7 +79,7 @@ sed '3s/,14,0,/,14,,/' list.csv >half.csv && extract half.csv -o no --label-rule
 [ -e no ] && echo "a folder was made"
 echo "--- the same list as truth of scores, and on the report"
 { echo slide,score; awk -F, 'NR > 1 { n = split($1, p, "/"); print p[n] "," NR / 10 }' list.csv; } >scores.csv
-microtome evaluate roc scores.csv --truth list.csv --label-column died --bootstrap 0 -q | head -n 3
+microtome evaluate roc scores.csv --truth list.csv --label-column died --bootstrap 0 -q | sed -n 1,3p
 microtome evaluate roc scores.csv --truth list.csv --label-column dyed --bootstrap 0 -q
 mkdir results && cp scores.csv list.csv results/
 microtome report results -o page -q --label-column subtype >/dev/null && grep -o '<bdi>ductal</bdi>' page/index.html | sort | uniq -c | awk '{ print $1, $2 }'

@@ -1,6 +1,6 @@
 # The program describes itself; a wrong command names the nearest one.
 microtome --version
-microtome --help | head -n 1
+microtome --help | sed -n 1p
 microtome 2>/dev/null
 echo "no command: $?"
 for command in $(microtome --help | sed -n 's/^  \([a-z]*\) .*/\1/p'); do

@@ -13,7 +13,7 @@ for bad in empty.svs text.svs truncated.tiff gone.svs folder.svs none; do
     microtome info $bad
     echo "exit $?"
 done
-microtome info empty.svs good.tiff text.svs | head -n 1
+microtome info empty.svs good.tiff text.svs | sed -n 1p
 microtome info --json gone.svs good.tiff >two.json 2>/dev/null
 echo "exit $?"
 grep -c '"path"' two.json

@@ -32,7 +32,7 @@ for form in "--class-map map.yaml" "--class-map=map.yaml"; do
     $extract -o mapped --on slurm --dry-run $form >/dev/null || exit
     echo 'classes: [other, tumor]' >map.yaml
     microtome task -q mapped 1
-    microtome task -q mapped --finish | head -n 2 | sed 's/  */ /g' | cut -d' ' -f2-5
+    microtome task -q mapped --finish | sed -n 1,2p | sed 's/  */ /g' | cut -d' ' -f2-5
     head -n 1 mapped/slides.csv
     rm -r mapped
 done

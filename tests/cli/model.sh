@@ -1,5 +1,5 @@
 # Networks from the command line: the same scores by every way in, and clear errors.
-microtome model list | head -n 2
+microtome model list | sed -n 1,2p
 microtome model show --network scan_tiny | tail -n 4
 microtome phantom -o cohort --slides 1 --size 1024 --seed 3 -q
 microtome info cohort/slides/*.tiff --thumbnail image.png >/dev/null

@@ -27,7 +27,7 @@ microtome synthesize audit --model net --members images --others others -q --sam
 microtome synthesize audit --model net --members images --others others -q --samples 20 --threads 2 -o same >/dev/null
 cmp one/audit.json same/audit.json && cmp one/audit.html same/audit.html && wc -l <one/scores.csv
 echo "--- others that are brighter"
-microtome synthesize audit --model net --members images --others bright -q -o shifted | head -n 1 | sed 's/of [01]\.[0-9]*/of A/'
+microtome synthesize audit --model net --members images --others bright -q -o shifted | sed -n 1p | sed 's/of [01]\.[0-9]*/of A/'
 echo "--- bad input"
 rm net/others.csv
 microtome synthesize audit --model net -q -o bad

@@ -52,14 +52,14 @@ print([row["what"] for row in plain["comparisons"] if row["class"] is None])
 PY
 echo "--- any number of threads; resized; a network"
 microtome synthesize evaluate one/stores --against two/stores -q --json --threads 1 | cmp - out.json
-microtome synthesize evaluate one/stores --against two/stores -q --resize-px 32 | head -n 1
+microtome synthesize evaluate one/stores --against two/stores -q --resize-px 32 | sed -n 1p
 cat >small.yaml <<'YAML'
 network: {name: scan_tiny, input_px: 144}
 data: {train: [one/stores], resize_px: 144}
 train: {epochs: 1, batch: 16}
 YAML
 microtome train small.yaml -q -o net >/dev/null 2>&1 || exit
-microtome synthesize evaluate one/stores --against two/stores -q --model net --layer layer2 | head -n 1 | sed 's/^.*: //'
+microtome synthesize evaluate one/stores --against two/stores -q --model net --layer layer2 | sed -n 1p | sed 's/^.*: //'
 echo "--- refused"
 microtome synthesize evaluate one/stores -q
 microtome synthesize evaluate one/stores --against nowhere.tar -q

@@ -23,7 +23,7 @@ head -n 1 scores/scores.csv
 import csv
 for row in csv.DictReader(open("test.csv")): print(row["id"] + "," + row["label"])')" ] && echo "ids and labels of the table"
 microtome evaluate roc scores/scores.csv | awk '$2 == "macro" { print ($3 > 0.99 ? "AUC above .99" : $0) }'
-microtome evaluate confusion scores/scores.csv | head -n 1
+microtome evaluate confusion scores/scores.csv | sed -n 1p
 
 echo "--- the scores of validation"
 microtome predict val.csv --model run/model.safetensors -o again --threads 2 -q >/dev/null

@@ -54,7 +54,7 @@ hurt() { # FOLDER TIMEOUT_S TEXT COMMAND...
     began=$SECONDS
     wait $run && fail "$folder: ended as if nothing had happened"
     [ $((SECONDS - began)) -lt 90 ] || fail "$folder: took $((SECONDS - began)) s to end"
-    echo "$folder: ended after $((SECONDS - began)) s: $(grep microtome "$folder.err" | head -n 1)"
+    echo "$folder: ended after $((SECONDS - began)) s: $(grep microtome "$folder.err" | sed -n 1p)"
     grep -q "$text" "$folder.err" || fail "$folder: $(cat "$folder.err")"
     for _ in $(seq 200); do [ -z "$(hosts ranks h1; hosts ranks h2; hosts ranks h3)" ] && break; sleep 0.1; done
     [ -z "$(hosts ranks h1; hosts ranks h2; hosts ranks h3)" ] || fail "$folder: ranks are left"
