@@ -44,6 +44,7 @@ static bool make(int argc, char **argv, struct graph **graph, struct clipped_opt
     };
     struct graph *plain = NULL;
     *options = (struct clipped_options){ .copies = strtol(argv[4], NULL, 10),
+                                         .step_units = strtol(argv[3], NULL, 10),
                                          .clip = 1,
                                          .threads = (int)strtol(argv[5], NULL, 10),
                                          .plan.mode = PLAN_TRAIN };

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "explain/perturb.h"
+#include "base/divide.h"
 
 /* Squares begin at multiples of the stride; the last may reach over the edge. */
 struct windows {
@@ -16,15 +17,11 @@ struct box {
     int64_t x0, y0, x1, y1;
 };
 
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static struct box box_of(const struct windows *w, int64_t i)
 {
     int64_t y = i / w->columns * w->stride, x = i % w->columns * w->stride;
-    return (struct box){ x, y, smaller(x + w->side, w->width), smaller(y + w->side, w->height) };
+    return (struct box){ x, y, smaller_of(x + w->side, w->width),
+                         smaller_of(y + w->side, w->height) };
 }
 
 static void write_occluded(const void *arg, int64_t i, float *out)
@@ -41,7 +38,7 @@ static void write_occluded(const void *arg, int64_t i, float *out)
 
 static int64_t side_of(const struct explain_settings *settings)
 {
-    int64_t side = smaller(settings->height, settings->width) / 8;
+    int64_t side = smaller_of(settings->height, settings->width) / 8;
     side = side > 1 ? side : 1;
     return settings->occlusion_px ? settings->occlusion_px : side;
 }
@@ -83,7 +80,7 @@ static bool check(const struct explain_settings *settings, const struct probe *p
 {
     (void)probe, (void)layer;
     int64_t side = side_of(settings), stride = stride_of(settings);
-    int64_t most = smaller(settings->height, settings->width);
+    int64_t most = smaller_of(settings->height, settings->width);
     if (side < 1 || side > most)
         return err_set(err, ERR_USAGE,
                        "occlusion by squares of %lld px: the input of the network "

@@ -11,8 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Has the library choose its fastest code of the cipher. */
-static bool start_cipher(struct err *err)
+bool secret_start(struct err *err)
 {
     return sodium_init() >= 0 || err_set(err, ERR_MISSING, "libsodium: cannot start");
 }
@@ -20,8 +19,6 @@ static bool start_cipher(struct err *err)
 bool secret_draw(struct secret *out, struct err *err)
 {
     size_t have = 0;
-    if (!start_cipher(err))
-        return false;
     while (have < SECRET_BYTES) {
         ssize_t got = getrandom(out->key + have, SECRET_BYTES - have, 0);
         if (got < 0 && errno != EINTR)
@@ -102,7 +99,7 @@ bool secret_open(const char *path, struct secret *out, struct err *err)
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return err_errno(err, path, "open");
-    bool ok = check_file(fd, path, err) && start_cipher(err);
+    bool ok = check_file(fd, path, err);
     if (ok && read(fd, out->key, SECRET_BYTES) != SECRET_BYTES)
         ok = err_errno(err, path, "read");
     close(fd);

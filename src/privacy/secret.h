@@ -12,6 +12,9 @@ struct secret {
     uint8_t key[SECRET_BYTES];
 };
 
+/* Before the noise: has the cipher's library choose its fastest code, on every rank. */
+bool secret_start(struct err *err);
+
 /* From the kernel's random numbers. */
 bool secret_draw(struct secret *out, struct err *err);
 

@@ -10,6 +10,7 @@
 #include "privacy/clip.h"
 
 #define UNITS 4 /* in a plan: with more, their gradients leave the caches */
+#define FEW 32  /* in a step: a plan has one, so that more threads have some */
 /* Floats of gradients that a plan keeps apart, unless it is of one unit. */
 #define MOST_FLOATS ((int64_t)1 << 24)
 
@@ -174,7 +175,8 @@ static bool new_workers(struct clipped *c, const struct graph *graph, int64_t un
 
 static bool new_plans(struct clipped *c, const struct graph *graph, struct err *err)
 {
-    int64_t units = UNITS / c->options.copies;
+    bool few = c->options.step_units > 0 && c->options.step_units < FEW;
+    int64_t units = few ? 1 : UNITS / c->options.copies;
     bool can;
     if (c->options.plan.saving == SAVING_RECOMPUTE) /* least memory */
         units = 1;

@@ -13,7 +13,8 @@
 #include "net/plan/plan.h"
 
 struct clipped_options {
-    int64_t copies; /* rows of a unit */
+    int64_t copies;     /* rows of a unit */
+    int64_t step_units; /* in a step, about: few are better spread over threads; 0: many */
     double clip;
     int threads;
     struct plan_options plan; /* mode, saving, arena_budget, norm_frozen; the rest is set here */

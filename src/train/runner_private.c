@@ -138,6 +138,7 @@ static bool private_use(struct runner *runner, const struct graph *graph, enum p
     const struct train_config *config = runner->trainer->config;
     struct clipped_options options = {
         .copies = config->privacy.multiplicity,
+        .step_units = config->train.batch * config->train.accumulate,
         .clip = config->privacy.clip,
         .threads = runner->trainer->threads,
         .plan = { .mode = mode,

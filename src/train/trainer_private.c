@@ -148,7 +148,7 @@ bool trainer_private_begin(struct trainer *trainer, bool resumed, struct err *er
         return resumed || trainer_lead(trainer, destroy_key, err);
     if (trainer->finished)
         return true;
-    bool ok = !trainer_leads(trainer) || find_key(trainer, resumed, err);
+    bool ok = secret_start(err) && (!trainer_leads(trainer) || find_key(trainer, resumed, err));
     return trainer_agree(trainer, ok, err) &&
            ranks_broadcast(trainer->request->ranks, secret->key, SECRET_BYTES, 0, err);
 }

@@ -361,7 +361,8 @@ bool trainer_share_finish(struct trainer *trainer, bool ok, double sums[2], stru
     trainer->stop = ctx_stopped(trainer->ctx);
     if (trainer->request->ranks->size == 1 || trainer->torn)
         return ok;
-    bool sent = share_sums(trainer, ok, sums, &problem) && trainer_heads_sum(trainer, &problem);
+    bool sent = share_sums(trainer, ok, sums, &problem);
+    sent = trainer_heads_sum(trainer, sent ? &problem : NULL) && sent; /* others may wait for it */
     if (ok && !sent && err)
         *err = problem;
     if (!ranks_agree(trainer->request->ranks, ok && sent, &trainer->stop, err))

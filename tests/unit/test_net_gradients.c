@@ -185,6 +185,53 @@ static void pairs_give_the_norm(void **state)
     convs_each_level(direct_gradient_available, check_pairs_level);
 }
 
+/* Inputs that are all but the same everywhere and gradients whose sum is about 0, as behind a
+ * nearly blank patch and before a group norm: the terms of the norm cancel, and it is not found
+ * smaller. */
+static void check_cancelling_level(enum simd level)
+{
+    struct pair_norm n = { .level = level, .in_channels = 64, .out_channels = 64, .height = 4 };
+    n.width = n.out_height = n.out_width = 4;
+    n.kernel[0] = n.kernel[1] = n.dilation[0] = n.dilation[1] = 1;
+    const int64_t lanes = level == SIMD_AVX512 ? 16 : 8, area = 16, count = 64 * area;
+    float *scratch = lines(pair_norm_scratch_floats(&n) * sizeof(float));
+    float *x = lines((size_t)count * sizeof *x), *dy = lines((size_t)count * sizeof *dy);
+    for (float spread = 1; spread > 1e-7f; spread /= 4) {
+        struct rng rng = rng_new(4, 64, area);
+        for (int64_t c = 0; c < 64; c++) {
+            float *x_of = x + c / lanes * area * lanes + c % lanes, mean = 0;
+            float *dy_of = dy + (x_of - x), all = (float)rng_normal(&rng);
+            for (int64_t p = 0; p < area; p++) {
+                x_of[p * lanes] = all + spread * (float)rng_normal(&rng);
+                dy_of[p * lanes] = (float)rng_normal(&rng);
+                mean += dy_of[p * lanes] / (float)area;
+            }
+            for (int64_t p = 0; p < area; p++)
+                dy_of[p * lanes] -= mean;
+        }
+        double want = 0, got = pair_norm_run(&n, x, dy, scratch);
+        for (int64_t i = 0; i < 64 * 64; i++) {
+            double sum = 0;
+            for (int64_t p = 0; p < area; p++)
+                sum += (double)x[i % 64 / lanes * area * lanes + p * lanes + i % 64 % lanes] *
+                       (double)dy[i / 64 / lanes * area * lanes + p * lanes + i / 64 % lanes];
+            want += sum * sum;
+        }
+        if (!(got >= want * (1 - 1e-9)))
+            fail_msg("squared norm %.9g is below %.9g at a spread of %g", got, want,
+                     (double)spread);
+        if (spread == 1)
+            assert_true(got < want * 1.00001);
+    }
+    free(scratch), free(x), free(dy);
+}
+
+static void cancelling_norms_are_not_too_small(void **state)
+{
+    (void)state;
+    convs_each_level(direct_gradient_available, check_cancelling_level);
+}
+
 /* --- batch norm --- */
 
 static int64_t place(const struct batch_norm *b, int64_t image, int64_t channel, int64_t pixel)
@@ -309,6 +356,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(weights_by_direct_sums),
         cmocka_unit_test(pairs_give_the_norm),
+        cmocka_unit_test(cancelling_norms_are_not_too_small),
         cmocka_unit_test(batch_norm_as_in_double),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

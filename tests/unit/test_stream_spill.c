@@ -225,8 +225,9 @@ struct peak_case {
     int64_t budget_mb; /* 0: none */
 };
 
-/* The kernel counts pages by processor: what it says of a process may differ by this much. */
-#define COUNTED_LATER 262144
+/* The kernel counts pages by processor, 32 of them before they are added: what it says of the
+ * anonymous pages and of the pages of files may each differ by this much with two processors. */
+#define COUNTED_LATER (2 * 2 * 32 * 4096)
 
 /* In a process of its own, whose peak nothing else has raised. Exits with the percentage by which
  * the prediction exceeds the peak, 100 more than that. */

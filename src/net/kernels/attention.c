@@ -18,6 +18,7 @@ struct attention_loops {
     float (*exponentials)(int64_t n, float top, float *s);
     void (*score_gradients)(int64_t n, const float *p, float d, float scale, float *dbias,
                             float *dp);
+    float (*row_product)(int64_t n, const float *a, const float *b);
     void (*scale_row)(int64_t n, float factor, float *y);
 };
 
@@ -297,8 +298,8 @@ static void backward_head(const struct head *h)
     for (int64_t query = 0; query < a->queries; query += QUERIES) {
         float d[QUERIES] = { 0 };
         for (int64_t r = query; r < a->queries && r < query + QUERIES; r++)
-            for (int64_t i = 0; i < a->width; i++)
-                d[r - query] += h->y[r * a->y_step + i] * h->dy[r * a->y_step + i];
+            d[r - query] =
+                h->loops->row_product(a->width, h->y + r * a->y_step, h->dy + r * a->y_step);
         for (int64_t key = 0; key < a->keys; key += h->block_keys) {
             struct block b = block_at(h, query, key);
             backward_block(h, &b, d);

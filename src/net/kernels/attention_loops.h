@@ -52,6 +52,21 @@ static EACH_TARGET void EACH_NAME(score_gradients)(int64_t n, const float *p, fl
         dp[i] = p[i] * (dp[i] - d) * scale;
 }
 
+static EACH_TARGET float EACH_NAME(row_product)(int64_t n, const float *a, const float *b)
+{
+    reg sum[STEP / EACH_LANES] = { { 0 } };
+    float total = 0;
+    int64_t i = 0;
+    for (; i + STEP <= n; i += STEP)
+        for (int k = 0; k < STEP / EACH_LANES; k++)
+            sum[k] += REG_AT(a + i + EACH_LANES * k) * REG_AT(b + i + EACH_LANES * k);
+    for (; i < n; i++)
+        total += a[i] * b[i];
+    for (int k = 0; k < STEP; k++)
+        total += sum[k / EACH_LANES][k % EACH_LANES];
+    return total;
+}
+
 static EACH_TARGET void EACH_NAME(scale_row)(int64_t n, float factor, float *y)
 {
 #pragma omp simd
@@ -60,8 +75,6 @@ static EACH_TARGET void EACH_NAME(scale_row)(int64_t n, float factor, float *y)
 }
 
 static const struct attention_loops EACH_NAME(attention_loops) = {
-    EACH_NAME(finish_scores),
-    EACH_NAME(exponentials),
-    EACH_NAME(score_gradients),
-    EACH_NAME(scale_row),
+    EACH_NAME(finish_scores), EACH_NAME(exponentials), EACH_NAME(score_gradients),
+    EACH_NAME(row_product),   EACH_NAME(scale_row),
 };

@@ -1,6 +1,5 @@
-/* curves.h: functions of registers of floats as plain sums and products: the same floats on every
- * processor. Included by loops for each instruction set, with EACH_TARGET and EACH_NAME(name):
- * hence no guard. NaN stays NaN. */
+/* curves.h: functions of registers of floats as plain sums and products. Included by loops for each
+ * instruction set, with EACH_TARGET and EACH_NAME(name): hence no guard. NaN stays NaN. */
 #define CURVE static inline __attribute__((always_inline, unused)) EACH_TARGET reg
 
 /* e^v, to 2.4e-7 of it, for v within +-87; beyond it is that of +-87. The exponent is that of
@@ -39,7 +38,8 @@ CURVE EACH_NAME(curve_normal)(reg v)
     below = below * s + 2.87711955e-02f;
     below = below * s + 2.52082348e-01f;
     below = below * s + 1.0f;
-    return v * above / below + 0.5f;
+    reg share = v * above / below + 0.5f;
+    return REG_WHERE(share < 0, REG_ALL(0.0f), share); /* by rounding */
 }
 
 CURVE EACH_NAME(curve_gelu)(reg v)

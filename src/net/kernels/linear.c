@@ -1,7 +1,7 @@
 /* linear.c: see linear.h. A task is some rows and columns of y. Its columns are computed in groups;
- * of every group the block of B that is multiplied stays in the level-1 cache while all rows of the
- * task meet it. The sums of a group are kept in one piece, since rows of y that lie a power of two
- * apart would not stay in the caches, and go to y when they are complete. */
+ * of every group a panel of B stays in the level-1 cache, with AVX-512 in the level-2 cache, while
+ * all rows of the task meet it. The sums of a group are kept in one piece, since rows of y that lie
+ * a power of two apart would not stay in the caches, and go to y when they are complete. */
 #include "net/kernels/linear.h"
 #include "base/divide.h"
 #include "net/kernels/reg.h"
@@ -112,11 +112,6 @@ static struct division divide(const struct linear *l)
     return d;
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 void linear_run(const struct linear *l, const float *x, const float *packed, const float *bias,
                 const float *residual, float *y)
 {
@@ -127,11 +122,11 @@ void linear_run(const struct linear *l, const float *x, const float *packed, con
     for (int64_t i = 0; i < d.row_tasks * d.column_tasks; i++) {
         struct part part = { .row = i / d.column_tasks * d.rows };
         int64_t column = i % d.column_tasks * d.columns,
-                end = least(column + d.columns, l->outputs);
-        part.rows = least(d.rows, l->rows - part.row);
+                end = smaller_of(column + d.columns, l->outputs);
+        part.rows = smaller_of(d.rows, l->rows - part.row);
         for (; column < end; column += group) {
             part.column = column;
-            part.columns = least(group, end - column);
+            part.columns = smaller_of(group, end - column);
             run_group(l, &at, &part);
         }
     }

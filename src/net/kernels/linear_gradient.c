@@ -25,11 +25,6 @@ struct division {
     int64_t x_floats, dy_floats; /* packed: of a block, and of a task, which every thread has */
 };
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static struct division divide(const struct linear_gradient *g)
 {
     const int64_t tile = gemm_rows(g->level), panel = gemm_panel(g->level);
@@ -84,13 +79,13 @@ void linear_gradient_run(const struct linear_gradient *g, const float *x, const 
     memset(sums, 0, (size_t)g->outputs * sizeof *sums);
 #pragma omp parallel num_threads(g->threads) if (g->threads > 1)
     for (int64_t row = 0; row < g->rows; row += d.block) {
-        const int64_t n = least(d.block, g->rows - row);
+        const int64_t n = smaller_of(d.block, g->rows - row);
 #pragma omp for schedule(static)
         for (int64_t p = 0; p < panels; p++)
             gemm_pack(g->level, g->inputs, n, x + row * g->inputs, g->inputs, 1, p, p + 1, scratch);
 #pragma omp for schedule(static)
         for (int64_t o = 0; o < g->outputs; o += d.outputs) {
-            const int64_t outputs = least(d.outputs, g->outputs - o);
+            const int64_t outputs = smaller_of(d.outputs, g->outputs - o);
             const float *from = dy + row * g->outputs + o;
             if (weight)
                 add_rows(g, n, outputs, scratch, from, weight + o * g->inputs,

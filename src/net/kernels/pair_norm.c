@@ -2,6 +2,7 @@
  * that the register kernel of direct_gradient_loops.h, which sums over rows, multiplies all pairs
  * of its places. */
 #include "net/kernels/pair_norm.h"
+#include <math.h>
 #include <stdbool.h>
 #include <string.h>
 #include "base/divide.h"
@@ -23,6 +24,10 @@ typedef vector128_at four_at;
 
 #include "net/kernels/direct_gradient_loops.h"
 #endif
+
+/* Of what the terms of the squared norm are together at most: so much is added, since terms of both
+ * signs may cancel but for rounding, and a norm must not be found too small. */
+#define MARGIN 0x1p-24
 
 #define EACH_OF_FOUR _Pragma("GCC unroll 4") for (int i = 0; i < 4; i++)
 
@@ -120,32 +125,25 @@ static double dot(const float *a, const float *b, int64_t n)
     return (double)((sums[0] + sums[1]) + (sums[2] + sums[3])) + (double)rest;
 }
 
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-/* What one tap adds: the place p of the outputs meets the place p + (down, right) of the inputs. */
+/* What one tap adds: the place p of the outputs meets the place p + (down, right) of the inputs.
+ * Together the terms are at most the square of the sum of |dy_p| |x_p+tap|. */
 static double sum_tap(const struct pair_norm *n, int64_t down, int64_t right, const float *xx,
                       const float *yy)
 {
     int64_t in = map_of(n, false).places, out = map_of(n, true).places;
-    int64_t top = larger(0, -down), bottom = smaller(n->out_height, n->height - down);
-    int64_t left = larger(0, -right), wide = smaller(n->out_width, n->width - right) - left;
+    int64_t top = larger_of(0, -down), bottom = smaller_of(n->out_height, n->height - down);
+    int64_t left = larger_of(0, -right), wide = smaller_of(n->out_width, n->width - right) - left;
     int64_t shift = down * n->width + right;
-    double sum = 0;
+    double sum = 0, most = 0;
     for (int64_t p_y = top; p_y < bottom; p_y++)
-        for (int64_t p_x = left; p_x < left + wide; p_x++)
+        for (int64_t p_x = left; p_x < left + wide; p_x++) {
+            int64_t p = p_y * n->out_width + p_x, tap = p_y * n->width + p_x + shift;
+            most += sqrt((double)yy[p * out + p] * (double)xx[tap * in + tap]);
             for (int64_t q_y = top; q_y < bottom; q_y++)
-                sum += dot(yy + (p_y * n->out_width + p_x) * out + q_y * n->out_width + left,
-                           xx + (p_y * n->width + p_x + shift) * in + q_y * n->width + left + shift,
-                           wide);
-    return sum;
+                sum += dot(yy + p * out + q_y * n->out_width + left,
+                           xx + tap * in + q_y * n->width + left + shift, wide);
+        }
+    return sum + MARGIN * most * most;
 }
 
 /* 0, or NaN if any of the products of a place with itself is not finite. */

@@ -84,10 +84,11 @@ bool lower_gradient_conv(struct plan_node *pn, enum layout in, const struct lowe
         g.dilation[i] = a->dilation[i], g.pad[i] = a->pad[i];
     }
     direct_gradient_plan(&g);
-    struct step_spec spec = { g.level == SIMD_AVX512 ? "conv weights direct avx512"
-                                                     : "conv weights direct avx2",
-                              run_conv, &g, sizeof g,
-                              2.0 * (double)shape_count(y) * (double)shape_span(w, 1, 4) };
+    struct step_spec spec = {
+        g.level == SIMD_AVX512 ? "conv weights direct avx512" : "conv weights direct avx2",
+        run_conv, &g, sizeof g,
+        what->weight ? 2.0 * (double)shape_count(y) * (double)shape_span(w, 1, 4) : 0
+    };
     return add_gradient(pn, &spec, g.scratch_floats, in_slot(pn, 0, in, err), what, err);
 }
 

@@ -104,7 +104,7 @@ struct step {
     size_t unit_bytes[STEP_SLOTS];
     bool statistics;   /* updates running statistics: not run while the tape holds them */
     bool only_weights; /* backward: leads to gradients of parameters only (tape_mark_weights); found
-                        * if the pass is split or measured */
+                        * if the pass is split or measured, or sums run meanwhile */
     enum step_sharing sharing;
     int from, from_too, to; /* indices into slot[]; -1: none */
     size_t copy_offset;     /* bytes */
@@ -166,7 +166,7 @@ struct tape {
     struct step *steps;
     int n_steps;
     int64_t room_slots, room_steps;
-    int begin_backward;         /* all steps from here on are PHASE_BACKWARD */
+    int begin_backward;         /* steps from here on are PHASE_BACKWARD or PHASE_JOIN */
     int begin_weights;          /* the second half of the backward pass, if split; else its end */
     enum step_phase phase;      /* while planning */
     int32_t planning;           /* the node that is being planned; -1: none */

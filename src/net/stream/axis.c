@@ -4,16 +4,6 @@
 #include <string.h>
 #include "base/divide.h"
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 static int64_t ceiling(int64_t a, int64_t b)
 {
     return -floor_div(-a, b);
@@ -121,7 +111,7 @@ static void band_starts(const struct axis_spec *spec, int64_t at, int64_t *start
     for (int e = 0; e < spec->n_edges; e++) {
         int to = spec->edges[e].to;
         int64_t start = rule_suffix(&spec->edges[e].rule, starts[spec->edges[e].from]);
-        starts[to] = most(starts[to], least(most(start, 0), spec->extents[to]));
+        starts[to] = larger_of(starts[to], smaller_of(larger_of(start, 0), spec->extents[to]));
     }
 }
 
@@ -130,13 +120,13 @@ static void reach_at(const struct division *d, int64_t at)
 {
     const struct axis_spec *spec = d->spec;
     memcpy(d->row, d->behind, (size_t)spec->n_maps * sizeof *d->row);
-    d->row[0] = least(at, d->behind[0]);
+    d->row[0] = smaller_of(at, d->behind[0]);
     if (at >= spec->end)
         return;
     for (int e = 0; e < spec->n_edges; e++) {
         int to = spec->edges[e].to;
         int64_t reach = rule_prefix(&spec->edges[e].rule, d->row[spec->edges[e].from]);
-        d->row[to] = most(d->first[to], least(d->row[to], reach));
+        d->row[to] = larger_of(d->first[to], smaller_of(d->row[to], reach));
     }
 }
 
@@ -152,7 +142,7 @@ static bool begins_well(const struct division *d, int64_t at)
     for (int e = 0; spec->begin > 0 && e < spec->n_edges; e++) {
         const struct axis_edge *edge = &spec->edges[e];
         int64_t end = stream_axis_end(&edge->rule, d->first[edge->to] - 1);
-        if (edge->from > 0 && least(end, spec->extents[edge->from]) > d->row[edge->from])
+        if (edge->from > 0 && smaller_of(end, spec->extents[edge->from]) > d->row[edge->from])
             return false;
     }
     return true;
@@ -209,11 +199,11 @@ static void find_needs(const struct axis_spec *spec, struct stream_axis *axis)
             int64_t end =
                 stream_axis_end(&edge->rule, stream_axis_prefix(axis, edge->to, i + 1) - 1);
             struct axis_need *need = &axis->needs[e * axis->tiles + i];
-            int64_t there = least(extent, stream_axis_prefix(axis, edge->from, i + 1));
+            int64_t there = smaller_of(extent, stream_axis_prefix(axis, edge->from, i + 1));
             if (edge->rule.reach < edge->rule.stride && end < there)
-                end = least(end + edge->rule.stride - edge->rule.reach, there);
-            *need = (struct axis_need){ most(begin, 0), least(end, extent), most(-begin, 0),
-                                        most(end - extent, 0) };
+                end = smaller_of(end + edge->rule.stride - edge->rule.reach, there);
+            *need = (struct axis_need){ larger_of(begin, 0), smaller_of(end, extent),
+                                        larger_of(-begin, 0), larger_of(end - extent, 0) };
         }
     }
 }
@@ -222,7 +212,8 @@ int64_t stream_axis_strip(const struct stream_axis *axis, const struct axis_edge
                           int64_t tile)
 {
     int64_t prefix = stream_axis_prefix(axis, edges[edge].from, tile);
-    return tile == axis->tiles ? prefix : least(stream_axis_need(axis, edge, tile)->begin, prefix);
+    return tile == axis->tiles ? prefix
+                               : smaller_of(stream_axis_need(axis, edge, tile)->begin, prefix);
 }
 
 /* Whether two tiles have the same shapes, strips and paddings, now and for the next tile. */
@@ -295,7 +286,7 @@ bool stream_axis_new(const struct axis_spec *spec, struct stream_axis *out, stru
     if (!ok)
         err_memory(err, "tiles");
     if (ok) {
-        out->tile = most(spec->tile / out->step, 1) * out->step;
+        out->tile = larger_of(spec->tile / out->step, 1) * out->step;
         band_starts(spec, spec->begin, d.first);
         band_starts(spec, spec->end, d.behind);
         ok = cut(&d, out->step, out->tile, err) && fill(&d, out, err);

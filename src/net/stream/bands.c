@@ -1,14 +1,10 @@
 /* bands.c: see bands.h. */
 #include "net/stream/bands.h"
+#include "base/divide.h"
 #include <stdlib.h>
 #include <string.h>
 
 /* --- who needs what --- */
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
 
 /* The cells at the end of this band that its last tiles need of the band below. */
 static struct band_edge edge_below(const struct tiles *tiles, int map)
@@ -18,7 +14,7 @@ static struct band_edge edge_below(const struct tiles *tiles, int map)
     for (int e = 0; e < axis->n_edges; e++)
         if (tiles->body->edges[0][e].from == map)
             edge.rows =
-                most(edge.rows, stream_axis_need(axis, e, axis->tiles - 1)->end - edge.first);
+                larger_of(edge.rows, stream_axis_need(axis, e, axis->tiles - 1)->end - edge.first);
     return edge;
 }
 
@@ -34,7 +30,7 @@ static struct band_edge edge_up(const struct tiles *tiles, int map)
         if (reader->from != map)
             continue;
         int64_t end = stream_axis_end(&reader->rule, stream_axis_prefix(axis, reader->to, 0) - 1);
-        edge.rows = most(edge.rows, (end < extent ? end : extent) - edge.first);
+        edge.rows = larger_of(edge.rows, (end < extent ? end : extent) - edge.first);
     }
     return edge;
 }

@@ -1,5 +1,6 @@
 /* view.c: see view.h. */
 #include "net/stream/view.h"
+#include "base/divide.h"
 #include <string.h>
 
 struct view view_of(float *at, int64_t y, int64_t x, int64_t h, int64_t w, int64_t outer,
@@ -21,23 +22,13 @@ int64_t view_count(const struct view *view)
     return view->h > 0 && view->w > 0 ? view->outer * view->h * view->w * view->inner : 0;
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* The cells that both have, as a part of `a`. */
 static struct view overlap(const struct view *a, const struct view *b)
 {
     struct view both = *a;
-    both.y = most(a->y, b->y), both.x = most(a->x, b->x);
-    both.h = least(a->y + a->h, b->y + b->h) - both.y;
-    both.w = least(a->x + a->w, b->x + b->w) - both.x;
+    both.y = larger_of(a->y, b->y), both.x = larger_of(a->x, b->x);
+    both.h = smaller_of(a->y + a->h, b->y + b->h) - both.y;
+    both.w = smaller_of(a->x + a->w, b->x + b->w) - both.x;
     if (both.h > 0 && both.w > 0)
         both.at = a->at + (both.y - a->y) * a->row + (both.x - a->x) * a->inner;
     return both;
@@ -86,14 +77,14 @@ void view_clear(const struct view *view, int threads)
     if (view_count(view) < FEW_FLOATS)
         threads = 1;
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
-    for (int64_t i = 0; i < view->outer * most(view->h, 0); i++)
+    for (int64_t i = 0; i < view->outer * larger_of(view->h, 0); i++)
         memset(view->at + i / view->h * view->plane + i % view->h * view->row, 0,
-               (size_t)(most(view->w, 0) * view->inner) * sizeof *view->at);
+               (size_t)(larger_of(view->w, 0) * view->inner) * sizeof *view->at);
 }
 
 bool view_is_zero(const struct view *view)
 {
-    for (int64_t i = 0; i < view->outer * most(view->h, 0); i++) {
+    for (int64_t i = 0; i < view->outer * larger_of(view->h, 0); i++) {
         const float *at = view->at + i / view->h * view->plane + i % view->h * view->row;
         for (int64_t k = 0; k < view->w * view->inner; k++)
             if (at[k] != 0)
