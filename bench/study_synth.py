@@ -9,7 +9,7 @@ again, so a study that was stopped can be continued; trainings resume.
 
     idc       IDC patches (train.tar and val.tar in DIR) at 32 px, examples/idc-diffusion.yaml
     phantom   phantom patches of 64 px at 0.5 um/px, against other patients of the same centres
-    private   40,000 phantom patches of 32 px at 1 um/px, of which a random half is learnt from: pretrained on patches of
+    private   about 40,000 phantom patches of 32 px at 1 um/px, of which a random half is learnt from: pretrained on patches of
               other centres (another stain), then trained on these with epsilon 10 and 3 for a patch, and without privacy;
               audited with the other half
     small     the same with about 4,000 patches of 16 px at 2 um/px: minutes instead of hours
@@ -17,7 +17,7 @@ again, so a study that was stopped can be continued; trainings resume.
               half of all: the audit must notice the first, with a reference that was trained on the rest
 
 Fréchet's distance is that of the 57 features of docs/likeness.md; AUC is that of a logistic regression on them, trained
-on synthetic patches alone and tested on real ones.
+on synthetic patches alone and tested on real ones. Patches are made in 24 steps of Euler and of Heun.
 """
 import argparse
 import csv
@@ -85,17 +85,20 @@ def audit(name, *more):
 
 
 def judge(name, n, against, train, classes, *more):
-    """Samples of a model, and how alike they are: NAME-samples, NAME.json."""
-    once(name + "-sample", "synthesize", "sample", "--model", name, "--n", n, "--seed", 1, "--sampler", "euler",
-         "-o", name + "-samples", "--overwrite")
-    if not os.path.exists(at(name + ".json")):
-        words = ["synthesize", "evaluate", name + "-samples/patches.h5", "--against", against, "--train", train,
-                 "--classes", classes, "--json", "-o", name + "-likeness", "-q", *more]
-        shutil.rmtree(at(name + "-likeness"), ignore_errors=True)
+    """Samples of a model with either sampler, and how alike they are: NAME-euler.json, NAME-heun.json."""
+    for sampler in ("euler", "heun"):
+        made = f"{name}-{sampler}"
+        once(made + "-sample", "synthesize", "sample", "--model", name, "--n", n, "--seed", 1, "--sampler", sampler,
+             "-o", made + "-samples", "--overwrite")
+        if os.path.exists(at(made + ".json")):
+            continue
+        words = ["synthesize", "evaluate", made + "-samples/patches.h5", "--against", against, "--train", train,
+                 "--classes", classes, "--json", "-o", made + "-likeness", "-q", *more]
+        shutil.rmtree(at(made + "-likeness"), ignore_errors=True)
         print("$ microtome", *words, file=sys.stderr, flush=True)
         found = subprocess.run([microtome, *map(str, words)], check=True, text=True, stdout=subprocess.PIPE,
                                cwd=options.folder)
-        with open(at(name + ".json"), "w") as out:
+        with open(at(made + ".json"), "w") as out:
             out.write(found.stdout)
 
 
@@ -135,7 +138,7 @@ PRIVATE = dict(classes="normal, tumor", network="unet_tiny", px=32, mpp=1, colou
 
 def part_private():
     cohort("public", 24, 11, "3,4", 32, 1, 200)
-    cohort("secret", 80, 12, "0,1", 32, 1, 250)
+    cohort("secret", 107, 12, "0,1", 32, 1, 250)
     cohort("secret-test", 12, 13, "0,1", 32, 1, 250)
     generator("pretrained", **PRIVATE, data="public", epochs=8)
     judge("pretrained", 2000, "secret-test", "secret", "normal,tumor")
@@ -202,9 +205,10 @@ def minutes(name):
 def part_table():
     private = ("open", "private-10", "private-3", "small-open", "small-private-10", "small-private-3")
     for name in ("idc", "phantom", "pretrained", "small-pretrained", *private):
-        if os.path.exists(at(name + ".json")):
-            with open(at(name + ".json")) as file:
-                print(name, f"{minutes(name):.1f} CPU minutes", json.dumps(json.load(file))[:2000])
+        for made in (name + "-euler", name + "-heun"):
+            if os.path.exists(at(made + ".json")):
+                with open(at(made + ".json")) as file:
+                    print(made, f"{minutes(name):.1f} CPU minutes", json.dumps(json.load(file))[:2000])
     for name in (*private, "overfit", "mild", "usual"):
         if os.path.exists(at(name + "-audit", "audit.json")):
             with open(at(name + "-audit", "audit.json")) as file:
