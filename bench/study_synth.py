@@ -11,7 +11,7 @@ again, so a study that was stopped can be continued; trainings resume.
     phantom   phantom patches of 64 px at 0.5 um/px, against other patients of the same centres
     private   about 40,000 phantom patches of 32 px at 1 um/px, of which a random half is learnt from: pretrained on patches of
               other centres (another stain), then trained on these with epsilon 10 and 3 for a patch, and without privacy;
-              audited with the other half
+              audited with the other half, beside the pretrained model as a reference
     small     the same with about 4,000 patches of 16 px at 2 um/px: minutes instead of hours
     overfit   200 IDC patches of 16 px learnt by heart, 220 others held out, and the usual training of as many and of
               half of all: the audit must notice the first, with a reference that was trained on the rest
@@ -151,7 +151,7 @@ def part_private():
                   f"{{ epsilon: {epsilon}, delta: 1.0e-5, unit: patch, clip: 0.1, multiplicity: 2, {hold_out} }}\n")
     for name in ("open", "private-10", "private-3"):
         judge(name, 2000, "secret-test", "secret", "normal,tumor")
-        audit(name)
+        audit(name, "--reference", "pretrained")
 
 
 def part_small():
