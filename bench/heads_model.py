@@ -7,9 +7,14 @@ neighbouring ranks, beside data parallelism, by a model: multiply-adds at a rate
 All grids have the same samples in a step. Data parallelism sums all gradients over all ranks once. With H, a rank has 1/H of
 the gradients of the divided weights and sums them over ranks / H replicas; the layers sum activations of H times as many
 samples over the H ranks. The last column hides sums of gradients behind the backward pass, two thirds of the
-compute, as ranks.overlap does at best."""
+compute, as ranks.overlap does at best.
+
+--plot BUILD draws docs/images/heads-model.svg and .png with BUILD/scaling_plot instead: the settings of the table in
+docs/model-parallel.md, sums of gradients not hidden, beside what was published for SUPER."""
 import argparse
 import json
+import os
+import subprocess
 
 LAYERS, WIDTH, INNER, VOCABULARY = 24, 1024, 4096, 32128  # T5-Large: as many layers in the encoder as in the decoder
 ATTENTION = 4 * WIDTH * WIDTH  # weights of q, k, v and the output
@@ -17,6 +22,14 @@ MLP = 2 * WIDTH * INNER
 DIVIDED = LAYERS * (ATTENTION + MLP) + LAYERS * (2 * ATTENTION + MLP)
 WHOLE = VOCABULARY * WIDTH
 SUMS = LAYERS * 2 + LAYERS * 3  # forward; as many on the way back
+HEADS = (1, 2, 4, 8, 16)
+PUBLISHED = 2.22  # SUPER over data parallelism, T5-Large; neither grid, batch nor machine is stated
+SETTINGS = [("12 TFLOP/s, 6 GB/s between machines, 1 sample a rank", ""),
+            ("12 TFLOP/s, 12 GB/s between machines, 1 sample a rank", "--bandwidth 12e9"),
+            ("12 TFLOP/s, 6 GB/s between machines, 8 samples a rank", "--samples 8"),
+            ("CPUs, 1.5 TFLOP/s, 12 GB/s between machines, 1 sample a rank",
+             "--rate 1.5e12 --near 2 --near-bandwidth 20e9 --near-latency 1e-6 --bandwidth 12e9 --latency 2e-6")]
+IMAGES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "docs", "images")
 
 
 def ring(ranks, size, latency, bandwidth):
@@ -42,6 +55,24 @@ def hidden(parts):
     return parts[0] + parts[1] + max(0, parts[2] - parts[0] * 2 / 3)
 
 
+def times_as_fast(heads, a):
+    return sum(step(1, a)) / sum(step(heads, a))
+
+
+def plot(build, parser):
+    def curve(name, kind, values):
+        return f"{name}\t{kind}\t" + " ".join(f"{heads} {value:.4f}" for heads, value in zip(HEADS, values)) + "\n"
+    lines = "".join(curve(name, "line", [times_as_fast(heads, parser.parse_args(options.split())) for heads in HEADS])
+                    for name, options in SETTINGS)
+    lines += curve("data parallelism", "dashed", [1] * len(HEADS))
+    lines += curve(f"published for SUPER: up to {PUBLISHED}, setting not stated", "dashed", [PUBLISHED] * len(HEADS))
+    subprocess.run([os.path.join(build, "scaling_plot"), os.path.join(IMAGES, "heads-model.svg"),
+                    os.path.join(IMAGES, "heads-model.png"), "T5-Large on 64 ranks, by a model",
+                    "heads: ranks that divide every layer", "times as fast as data parallelism",
+                    str(HEADS[0]), str(HEADS[-1]), "0", "2.5", "log"],
+                   input=lines, text=True, check=True)
+
+
 def measured(path):
     """(latency, bandwidth) of `doctor --mpi --json`."""
     with open(path) as file:
@@ -62,7 +93,10 @@ def main():
     p.add_argument("--bandwidth", type=float, default=6e9, help="bytes/s of a rank to other machines")
     p.add_argument("--links", metavar="JSON", help="latency and bandwidth as `microtome doctor --mpi --json` measured them")
     p.add_argument("--near-links", metavar="JSON", help="the same between ranks of a machine")
+    p.add_argument("--plot", metavar="BUILD", help="draw the settings of docs/model-parallel.md; other options are not used")
     a = p.parse_args()
+    if a.plot:
+        return plot(a.plot, p)
     if a.links:
         a.latency, a.bandwidth = measured(a.links)
     if a.near_links:
@@ -70,10 +104,10 @@ def main():
     print(f"{(DIVIDED + WHOLE) / 1e6:.0f} M parameters, {DIVIDED / 1e6:.0f} M of them divided\n")
     columns = ["heads", "compute", "sums in layers", "sums of gradients", "step", "relative to data", "the same, hidden"]
     print("| " + " | ".join(columns) + " |\n" + "|---" * len(columns) + "|")
-    for heads in (1, 2, 4, 8, 16):
+    for heads in HEADS:
         parts = step(heads, a)
         times = " | ".join(f"{1e3 * t:.0f} ms" for t in (*parts, sum(parts)))
-        print(f"| {heads} | {times} | {sum(step(1, a)) / sum(parts):.2f} | {hidden(step(1, a)) / hidden(parts):.2f} |")
+        print(f"| {heads} | {times} | {times_as_fast(heads, a):.2f} | {hidden(step(1, a)) / hidden(parts):.2f} |")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-/* scaling_plot.c: SVG PNG [TITLE X_LABEL Y_LABEL X_LOW X_HIGH Y_LOW Y_HIGH]: curves from standard
- * input, by default of efficiency in % over the number of ranks. A line is a curve: its name, a
- * tab, "dashed" or "line", a tab, and x y x y .. */
+/* scaling_plot.c: SVG PNG [TITLE X_LABEL Y_LABEL X_LOW X_HIGH Y_LOW Y_HIGH [log]]: curves from
+ * standard input, by default of efficiency in % over the number of ranks; log: x by powers of two.
+ * A line is a curve: its name, a tab, "dashed" or "line", a tab, and x y x y .. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ int main(int argc, char **argv)
     struct chart_curve curves[MAX_CURVES];
     struct err err = { 0 };
     int n = 0;
-    if ((argc != 3 && argc != 10) || !lines)
+    if ((argc != 3 && argc != 10 && (argc != 11 || strcmp(argv[10], "log") != 0)) || !lines)
         return 2;
     while (n < MAX_CURVES && read_curve(&lines[n], &curves[n]))
         n++;
@@ -54,11 +54,11 @@ int main(int argc, char **argv)
                            .y_low = 0,
                            .y_high = 100,
                            .log_x = true };
-    if (argc == 10) {
+    if (argc >= 10) {
         chart.title = argv[3], chart.x_label = argv[4], chart.y_label = argv[5];
         chart.x_low = strtod(argv[6], NULL), chart.x_high = strtod(argv[7], NULL);
         chart.y_low = strtod(argv[8], NULL), chart.y_high = strtod(argv[9], NULL);
-        chart.log_x = false;
+        chart.log_x = argc == 11;
     }
     bool ok = n > 0 && curves_chart(argv[1], argv[2], &chart, &err);
     if (!ok)
