@@ -8,7 +8,6 @@
 #include "net/kernels/gemm.h"
 
 #define ROWS_OF_TASK 72 /* at most; whole tiles of gemm.h, with 6 rows or 8 */
-#define ROWS_OF_TILE 24
 #define GROUP 144 /* columns at most; whole panels */
 /* Inputs of a block at most. What meets all rows of a task is a panel of so many: 16 KB, half of
  * the smallest level-1 cache, or with AVX-512 73 KB in the level-2 cache, from which three
@@ -102,10 +101,11 @@ static void run_group(const struct linear *l, const struct arrays *at, const str
 static struct division divide(const struct linear *l)
 {
     const int64_t panel = gemm_panel(l->level), panels = ceil_div(l->outputs, panel);
+    const int64_t tile = gemm_rows(l->level);
     struct division d = { .row_tasks = ceil_div(l->rows, ROWS_OF_TASK), .column_tasks = 1 };
     if (d.row_tasks % l->threads && d.row_tasks < 8 * l->threads)
         d.column_tasks = l->threads < panels ? l->threads : panels;
-    d.rows = ceil_div(ceil_div(l->rows, d.row_tasks), ROWS_OF_TILE) * ROWS_OF_TILE;
+    d.rows = ceil_div(ceil_div(l->rows, d.row_tasks), tile) * tile;
     d.row_tasks = ceil_div(l->rows, d.rows);
     d.columns = ceil_div(panels, d.column_tasks) * panel;
     d.column_tasks = ceil_div(l->outputs, d.columns);
