@@ -12,7 +12,8 @@ library=$("$clang" -print-resource-dir)/../..
 [ -e "$library/libarcher.so" ] || { echo "skipped: no libarcher.so (libomp-dev)"; exit 77; }
 kernels=src/net/kernels
 if ! "$clang" -std=c11 -D_GNU_SOURCE -O1 -g1 -fopenmp -fsanitize=thread -ffp-contract=off -Isrc \
-    tests/threads/kernels.c $kernels/winograd_{conv,gradient,loops,tiles}.c $kernels/{stem_conv,direct_conv,pool}.c \
+    tests/threads/kernels.c $kernels/winograd_{conv,gradient,loops,tiles}.c \
+    $kernels/{stem_conv,direct_conv,pool,channel_sums}.c \
     src/net/plan/shared_weights.c src/net/graph/tensor.c src/base/err.c -lm -pthread \
     -o "$scratch/kernels" 2>"$scratch/build"; then
     cat "$scratch/build"

@@ -263,7 +263,7 @@ static void compare(struct graph *g, int threads)
     struct err err = { 0 };
     int64_t count = graph_parameter_count(g), same = 0;
     float *sum = calloc((size_t)count, sizeof *sum);
-    double ghost[BATCH] = { 0 }, norms[BATCH] = { 0 };
+    double least = 0, ghost[BATCH] = { 0 }, norms[BATCH] = { 0 };
     value_id *keep = calloc((size_t)g->n_values, sizeof *keep);
     for (value_id v = 0; v < g->n_values; v++)
         if (!graph_is_parameter(g, v))
@@ -280,11 +280,13 @@ static void compare(struct graph *g, int threads)
         same += add_layer(plan, g, &g->nodes[i], ghost);
     run_units(units, BATCH, sum, norms);
     double error = largest_difference(sum, plan_gradients(plan, &count), count), worst = 0;
-    for (int s = 0; s < BATCH; s++)
-        worst = fmax(worst, fabs(norms[s] / sqrt(ghost[s]) - 1));
-    print_message("%s: %d layers; norms off by %.1e, the sum by %.1e\n", g->name, (int)same, worst,
-                  error);
-    assert_true(worst < 1e-6);
+    for (int s = 0; s < BATCH; s++) {
+        worst = fmax(worst, norms[s] / sqrt(ghost[s]) - 1);
+        least = fmin(least, norms[s] / sqrt(ghost[s]) - 1);
+    }
+    print_message("%s: %d layers; norms off by %.1e to %.1e, the sum by %.1e\n", g->name, (int)same,
+                  least, worst, error);
+    assert_true(least > -1e-7 && worst < 1e-5); /* from pairs: a little too large (pair_norm.h) */
     assert_true(error < 1e-6);
     clipped_free(units);
     plan_free(plan);

@@ -25,9 +25,9 @@ typedef vector128_at four_at;
 #include "net/kernels/direct_gradient_loops.h"
 #endif
 
-/* Of what the terms of the squared norm are together at most: so much is added, since terms of both
- * signs may cancel but for rounding, and a norm must not be found too small. */
-#define MARGIN 0x1p-24
+/* Channels: products are summed in such pieces, which are then added up: a term is rounded at most
+ * 47 times with 512 channels, not 512 times. */
+#define PIECE 16
 
 #define EACH_OF_FOUR _Pragma("GCC unroll 4") for (int i = 0; i < 4; i++)
 
@@ -43,6 +43,8 @@ static int64_t lanes_of(const struct pair_norm *n)
 struct map {
     int64_t lanes, area, blocks;
     int64_t places; /* the area, rounded up to two registers */
+    int64_t channels;
+    double tiny; /* see sum_tap */
 };
 
 static struct map map_of(const struct pair_norm *n, bool out)
@@ -50,6 +52,8 @@ static struct map map_of(const struct pair_norm *n, bool out)
     struct map m = { .lanes = lanes_of(n) };
     m.area = out ? n->out_height * n->out_width : n->height * n->width;
     m.blocks = ceil_div(out ? n->out_channels : n->in_channels, m.lanes);
+    m.channels = m.blocks * m.lanes;
+    m.tiny = (double)m.channels * 0x1p-99;
     m.places = ceil_div(m.area, 2 * m.lanes) * 2 * m.lanes;
     return m;
 }
@@ -79,13 +83,12 @@ size_t pair_norm_scratch_floats(const struct pair_norm *n)
 /* [block][place][lanes] -> [place / lanes][channel][lanes]; places that were added are 0. */
 static void pack(const struct map *m, const float *from, float *to)
 {
-    int64_t channels = m->blocks * m->lanes;
     if (m->area < m->places)
-        memset(to, 0, (size_t)(m->places * channels) * sizeof *to);
-    for (int64_t c = 0; c < channels; c += 4) {
+        memset(to, 0, (size_t)(m->places * m->channels) * sizeof *to);
+    for (int64_t c = 0; c < m->channels; c += 4) {
         const float *block = from + c / m->lanes * m->area * m->lanes + c % m->lanes;
         for (int64_t p = 0; p < m->area; p += 4) {
-            float *panel = to + (p / m->lanes * channels + c) * m->lanes + p % m->lanes;
+            float *panel = to + (p / m->lanes * m->channels + c) * m->lanes + p % m->lanes;
             const four_at none = { 0 };
             four row[4];
             EACH_OF_FOUR row[i] =
@@ -100,13 +103,16 @@ static void pack(const struct map *m, const float *from, float *to)
 static void multiply(const struct map *m, correlate_fn correlate, const float *panels, float *tile,
                      float *to)
 {
-    int64_t lanes = m->lanes, channels = m->blocks * lanes, step = channels * lanes;
+    int64_t lanes = m->lanes, step = m->channels * lanes;
     for (int64_t i = 0; i < m->places / lanes; i++)
         for (int64_t j = 0; j < m->places / lanes; j += 2) {
             const float *v = panels + i * step, *z = panels + j * step;
-            const float *next[2] = { v, v };
             memset(tile, 0, (size_t)(2 * lanes * lanes) * sizeof *tile);
-            correlate(false, channels, v, z, step, tile, next);
+            for (int64_t c = 0; c < m->channels; c += PIECE) {
+                const float *from = v + c * lanes, *next[2] = { from, from };
+                correlate(false, smaller_of(PIECE, m->channels - c), from, z + c * lanes, step,
+                          tile, next);
+            }
             for (int64_t r = 0; r < lanes; r++)
                 memcpy(to + (i * lanes + r) * m->places + j * lanes, tile + r * 2 * lanes,
                        (size_t)(2 * lanes) * sizeof *to);
@@ -125,12 +131,32 @@ static double dot(const float *a, const float *b, int64_t n)
     return (double)((sums[0] + sums[1]) + (sums[2] + sums[3])) + (double)rest;
 }
 
+/* How often a term is rounded at most: in a product of two places, and in dot. */
+static int64_t product_roundings(const struct map *m)
+{
+    return smaller_of(PIECE, m->channels) + ceil_div(m->channels, PIECE) - 1;
+}
+
+static int64_t dot_roundings(int64_t n)
+{
+    return n / 4 + 3;
+}
+
 /* What one tap adds: the place p of the outputs meets the place p + (down, right) of the inputs.
- * Together the terms are at most the square of the sum of |dy_p| |x_p+tap|. */
+ *
+ * Terms of both signs may cancel, and the norm must not be found too small, so as much is added as
+ * rounding can have taken away. A sum whose terms are rounded k times is off by at most gamma(k) =
+ * k u / (1 - k u) times their magnitudes, u = 2^-24, and factors of 1 + gamma(j) and 1 + gamma(k)
+ * are within 1 + gamma(j + k). The magnitudes of a product of places a, b are at most |a| |b|
+ * (Cauchy-Schwarz). So with all roundings together, and one for all sums in double, the tap is off
+ * by at most gamma times the square of the sum of |dy_p| |x_p+tap|. These lengths are products
+ * too, whose squares may be too small by a factor of 1 - gamma: gamma / (1 - gamma) = k u /
+ * (1 - 2 k u). Underflow takes at most 2^-126 in each operation, which may be 2 channels for a
+ * product: divided by u that is less than `tiny`, and in dot less than `lost`. */
 static double sum_tap(const struct pair_norm *n, int64_t down, int64_t right, const float *xx,
                       const float *yy)
 {
-    int64_t in = map_of(n, false).places, out = map_of(n, true).places;
+    const struct map in = map_of(n, false), out = map_of(n, true);
     int64_t top = larger_of(0, -down), bottom = smaller_of(n->out_height, n->height - down);
     int64_t left = larger_of(0, -right), wide = smaller_of(n->out_width, n->width - right) - left;
     int64_t shift = down * n->width + right;
@@ -138,12 +164,15 @@ static double sum_tap(const struct pair_norm *n, int64_t down, int64_t right, co
     for (int64_t p_y = top; p_y < bottom; p_y++)
         for (int64_t p_x = left; p_x < left + wide; p_x++) {
             int64_t p = p_y * n->out_width + p_x, tap = p_y * n->width + p_x + shift;
-            most += sqrt((double)yy[p * out + p] * (double)xx[tap * in + tap]);
+            const float *y = yy + p * out.places, *x = xx + tap * in.places;
+            most += sqrt(((double)y[p] + out.tiny) * ((double)x[tap] + in.tiny));
             for (int64_t q_y = top; q_y < bottom; q_y++)
-                sum += dot(yy + p * out + q_y * n->out_width + left,
-                           xx + tap * in + q_y * n->width + left + shift, wide);
+                sum += dot(y + q_y * n->out_width + left, x + q_y * n->width + left + shift, wide);
         }
-    return sum + MARGIN * most * most;
+    int64_t roundings = product_roundings(&in) + product_roundings(&out) + dot_roundings(wide) + 1;
+    double k_u = (double)roundings * 0x1p-24;
+    double lost = (double)(out.places * out.places) * 0x1p-124;
+    return sum + k_u / (1 - 2 * k_u) * most * most + lost;
 }
 
 /* 0, or NaN if any of the products of a place with itself is not finite. */
@@ -169,5 +198,5 @@ double pair_norm_run(const struct pair_norm *n, const float *x, const float *dy,
     for (int64_t k = 0; k < n->kernel[0] * n->kernel[1]; k++)
         sum += sum_tap(n, k / n->kernel[1] * n->dilation[0] - n->pad[0],
                        k % n->kernel[1] * n->dilation[1] - n->pad[1], xx, yy);
-    return sum > 0 || sum != sum ? sum : 0;
+    return isfinite(sum) ? fmax(sum, 0) : (double)NAN;
 }

@@ -18,8 +18,10 @@ struct pair_norm {
 double pair_norm_cost(const struct pair_norm *n);
 double pair_norm_gradient_cost(const struct pair_norm *n);
 size_t pair_norm_scratch_floats(const struct pair_norm *n);
-/* The squared norm, a little too large rather than too small however much of it cancels; products
- * are summed in float, pairs in double. NaN if x or dy is not finite. x,
+/* The squared norm, never below that of the gradient that the given floats have in exact
+ * arithmetic, however much of it cancels: products are summed in float, pairs in double, and what
+ * both can be off by is added (the bound is in pair_norm.c). A gradient that is made in float is
+ * rounded too, in its own way; that is not covered. NaN if x or dy, or a product, is not finite. x,
  * dy: blocked. scratch [pair_norm_scratch_floats], 64-byte aligned. */
 double pair_norm_run(const struct pair_norm *n, const float *x, const float *dy, float *scratch);
 #endif
