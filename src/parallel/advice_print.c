@@ -183,7 +183,7 @@ static void put_choice(const struct advice_request *request, const struct advice
     json_out_int(json, "micro_batch", choice->micro_batch);
     json_out_int(json, "micro_batches", choice->micros);
     json_out_real(json, "step_s", choice->seconds);
-    json_out_real(json, "patches_per_s", (double)request->step_images / choice->seconds);
+    json_out_real(json, "samples_per_s", (double)request->step_images / choice->seconds);
     json_out_real(json, "busy", choice->busy);
     json_out_real(json, "sums_in_layers", choice->sums);
     json_out_text(json, "limited_by", limit_of(choice));
@@ -203,7 +203,7 @@ void advice_json(const struct advice_request *request, const struct advice *advi
 {
     json_out_text(json, "network", request->graph->name);
     json_out_int(json, "ranks", request->ranks);
-    json_out_int(json, "step_patches", request->step_images);
+    json_out_int(json, "step_samples", request->step_images);
     json_out_int(json, "memory_bytes", (int64_t)request->memory);
     json_out_int(json, "besides_bytes", (int64_t)request->besides);
     json_out_int(json, "parameters", graph_parameter_count(request->graph));

@@ -138,7 +138,7 @@ static void free_workers(struct clipped *c)
     c->several = NULL;
 }
 
-/* Plans of so many units; *can: this network can. */
+/* Plans of so many units; *can: this network can, and memory suffices. */
 static bool new_workers(struct clipped *c, const struct graph *graph, int64_t units, bool *can,
                         struct err *err)
 {
@@ -166,7 +166,7 @@ static bool new_workers(struct clipped *c, const struct graph *graph, int64_t un
     for (size_t i = 0; ok && *can && i < slots; i++)
         c->gradients[i] = plan_gradients(c->workers[i / (size_t)units].plan, &count) +
                           (int64_t)(i % (size_t)units) * c->count;
-    if (!ok && units > 1 && why.kind == ERR_USAGE)
+    if (!ok && units > 1 && (why.kind == ERR_USAGE || why.kind == ERR_MEMORY))
         *can = false;
     if (!ok && *can && err)
         *err = why;

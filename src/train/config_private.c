@@ -64,7 +64,7 @@ static bool check_coupling(const struct train_config *config, struct err *err)
           "units are drawn from data.train alone; omit it" },
         { "train.clip", config->train.clip > 0, "gradients are clipped by privacy.clip; omit it" },
         { "train.memory: auto", config->train.memory == MEMORY_AUTO,
-          "units run one by one, which takes little memory; use plain or recompute" },
+          "memory does not grow with the units of a step; use plain, half or recompute" },
         { "ranks.compress", config->ranks.compress, "omit it" },
         { "ranks.sync_bn", config->ranks.sync_bn, "batch norm couples patches; omit it" },
         { "parallel.stages", config_staged(config), "each rank runs whole networks; use 1" },

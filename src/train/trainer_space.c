@@ -48,6 +48,7 @@ void trainer_space_peers(const struct trainer *trainer, struct plan_options *opt
     options->peers[PEERS_BANDS] = trainer->bands.size > 1 ? &trainer->bands : NULL;
     options->peers[PEERS_SPACE] = trainer->columns.size > 1 ? &trainer->columns : NULL;
     options->norm_peers |= 1u << PEERS_BANDS | 1u << PEERS_SPACE;
+    options->wait_for_sums = !trainer->config->ranks.overlap;
 }
 
 /* from [planes, side, side], whole -> to [planes, height, width], the part. laid [side, side]: room

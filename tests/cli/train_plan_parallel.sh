@@ -24,10 +24,10 @@ python3 - <<'P'
 import json
 a = json.load(open("all.json"))
 c = a["choices"]
-print(a["ranks"], a["step_patches"], a["connection"], a["batch_norm_fixes_micro_batch"], a["latency_s"], a["bytes_per_s"])
+print(a["ranks"], a["step_samples"], a["connection"], a["batch_norm_fixes_micro_batch"], a["latency_s"], a["bytes_per_s"])
 print(all(x["data"] * x["stages"] == 128 for x in c), sorted({x["stages"] for x in c})[:3])
 print(sorted({x["schedule"] or "-" for x in c}))
-print(all(x["micro_batch"] * x["micro_batches"] * x["data"] == a["step_patches"] for x in c))
+print(all(x["micro_batch"] * x["micro_batches"] * x["data"] == a["step_samples"] for x in c))
 print(all(p["step_s"] <= q["step_s"] * (1 + 1e-5) for p, q in zip(c, c[1:]) if q["fits"]))
 print(all(len(x["last_layers"]) == x["stages"] - 1 and x["heads"] == 1 for x in c))
 # the memory of one choice between the least and the most: what fits then is first

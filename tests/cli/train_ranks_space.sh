@@ -1,7 +1,8 @@
 # Patches divided over ranks (parallel.space): after 3 steps the weights of one process, to ten times what rounding
 # alone does (the same steps over two replicas with batch norm over both; for ResNet-18, statistics in float); with the
-# optimizer in parts and with activations computed again, bitwise the same to the end. A killed rank ends all; resumed,
-# it ends bitwise the same, and it goes on over another grid. What cannot be divided is refused by name.
+# optimizer in parts, with activations computed again or sums waited for, bitwise the same to the end. A killed rank
+# ends all; resumed, it ends bitwise the same, and it goes on over another grid. What cannot be divided is refused by
+# name.
 # More steps would compare processors: in the fourth, a value lies within rounding of the kink of a ReLU, and batch norm
 # over few cells makes that grow, so that one process ends elsewhere with other instructions too.
 /usr/bin/python3 -c 'import numpy' 2>/dev/null || { echo "no numpy" >&2; exit 77; }
@@ -32,6 +33,7 @@ train -o resnet-both $resnet --ranks 4 --set parallel.space=2x2 && apart resnet-
 echo "--- parts of the optimizer, less memory; resuming"
 train -o parts --ranks 2 --set parallel.space=1x2 --set ranks.shard_optimizer=true --set train.memory=recompute &&
     same columns parts
+train -o waits --ranks 2 --set parallel.space=1x2 --set ranks.overlap=false && same columns waits
 microtome train run.yaml -q --threads 1 -o killed --ranks 2 --set parallel.space=1x2 >/dev/null 2>err.txt &
 rank=$(second_rank killed)
 wait_for killed

@@ -9,8 +9,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 #include "base/rng.h"
 #include "net/graph/transform.h"
 #include "net/zoo/zoo.h"
@@ -372,6 +375,53 @@ static void what_is_not_finite_is_left_out(void **state)
     graph_free(g);
 }
 
+#ifndef __SANITIZE_ADDRESS__ /* whose memory no limit suffices for */
+/* Between what plans of one unit and of four take. */
+static struct rlimit limit_between(const struct graph *one, struct rlimit before)
+{
+    struct plan_options options = { .mode = PLAN_TRAIN, .threads = 1 };
+    struct plan_estimate need[2];
+    struct graph *four = NULL;
+    long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    assert_true(file && fscanf(file, "%ld", &pages) == 1 && fclose(file) == 0);
+    assert_true(transform_resize(one, 4, 0, 0, &four, NULL));
+    assert_true(plan_estimate(one, &options, &need[0], NULL));
+    assert_true(plan_estimate(four, &options, &need[1], NULL));
+    graph_free(four);
+    before.rlim_cur =
+        (rlim_t)(pages * sysconf(_SC_PAGESIZE)) + (rlim_t)(need[0].arena + need[1].arena) / 2;
+    return before;
+}
+
+static void units_run_alone_where_memory_is_short(void **state)
+{
+    struct graph *g = graph_new("large");
+    value_id x = graph_input(g, "input", SHAPE(1, 3, 1024, 1024));
+    x = graph_relu(g, graph_conv(g, x, "first", 16, true, conv_square(3, 1, 1)));
+    graph_output(g, "map", graph_conv(g, x, "second", 3, true, conv_square(3, 1, 1)));
+    g = ready(g);
+    struct clipped_options options = { .copies = 1, .clip = 0.5, .threads = 1 };
+    struct rlimit before, limit;
+    (void)state;
+    options.plan.mode = PLAN_TRAIN;
+    for (int tight = 0; tight < 2; tight++) {
+        struct clipped *units = NULL;
+        struct err err = { 0 };
+        assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+        limit = tight ? limit_between(g, before) : before;
+        assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+        bool ok = clipped_new(g, &options, &units, &err);
+        assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+        if (!ok)
+            fail_msg("%s", err.text);
+        assert_int_equal(clipped_slots(units), tight ? 1 : 4);
+        clipped_free(units);
+    }
+    graph_free(g);
+}
+#endif
+
 static float *outputs_of(const struct graph *g, int64_t *n)
 {
     struct plan_options options = { .mode = PLAN_INFER, .threads = 1 };
@@ -436,8 +486,13 @@ static void adapters_can_be_merged(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(unet_has_ghost_norms),   cmocka_unit_test(transformer_has_ghost_norms),
-        cmocka_unit_test(threads_change_no_bit),  cmocka_unit_test(what_is_not_finite_is_left_out),
+#ifndef __SANITIZE_ADDRESS__
+        cmocka_unit_test(units_run_alone_where_memory_is_short),
+#endif
+        cmocka_unit_test(unet_has_ghost_norms),
+        cmocka_unit_test(transformer_has_ghost_norms),
+        cmocka_unit_test(threads_change_no_bit),
+        cmocka_unit_test(what_is_not_finite_is_left_out),
         cmocka_unit_test(adapters_can_be_merged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

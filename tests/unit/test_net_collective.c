@@ -406,6 +406,23 @@ static void mistakes_are_named(void **state)
     assert_int_equal(x, NO_VALUE);
     assert_non_null(strstr(g->err.text, "part 0 of 4 of an extent of 3"));
     graph_free(g);
+    static const struct all_gather_attr of_others[] = {
+        { .axis = 1, .extent = 5 },
+        { .axis = 1, .parts = 2, .extent = 5 },
+        { .axis = 1, .parts = 3, .extent = 13 },
+    };
+    static const char *const words[] = {
+        "4 of an extent of 5, of which each of 1 peers has 5 or 5",
+        "4 of an extent of 5, of which each of 2 peers has 2 or 3",
+        NULL,
+    };
+    for (int i = 0; i < 3; i++) {
+        g = graph_new("others");
+        x = graph_all_gather(g, graph_input(g, "input", SHAPE(1, 4, 3)), of_others[i]);
+        assert_int_equal(x == NO_VALUE, words[i] != NULL);
+        assert_true(!words[i] || strstr(g->err.text, words[i]));
+        graph_free(g);
+    }
 }
 
 static void failures_are_named(void **state)

@@ -47,13 +47,6 @@ CURVE EACH_NAME(curve_gelu)(reg v)
     return v * EACH_NAME(curve_normal)(v);
 }
 
-/* The slope of gelu. */
-CURVE EACH_NAME(curve_gelu_slope)(reg v)
-{
-    reg density = EACH_NAME(curve_exp)(-0.5f * v * v) * 0.39894228f;
-    return EACH_NAME(curve_normal)(v) + v * density;
-}
-
 CURVE EACH_NAME(curve_silu)(reg v)
 {
     return v / (1.0f + EACH_NAME(curve_exp)(-v));

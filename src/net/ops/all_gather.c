@@ -41,8 +41,15 @@ static bool gather_shape(const union attr *attr, const struct shape *const *in, 
     int axis = axis_of(a->axis, in[0]->rank);
     if (axis < 0)
         return no_axis(a->axis, in[0]->rank, err);
+    int64_t own = in[0]->dim[axis], less = a->extent / a->parts;
+    int64_t more = less + (a->extent % a->parts > 0);
+    if (a->extent && (own < less || own > more))
+        return err_set(err, ERR_FORMAT,
+                       "%lld of an extent of %lld, of which each of %lld peers has %lld or %lld",
+                       (long long)own, (long long)a->extent, (long long)a->parts, (long long)less,
+                       (long long)more);
     *out = *in[0];
-    out->dim[axis] = a->extent ? a->extent : in[0]->dim[axis] * a->parts;
+    out->dim[axis] = a->extent ? a->extent : own * a->parts;
     return true;
 }
 

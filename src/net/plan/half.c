@@ -2,7 +2,8 @@
  * floats of an activation for the last time they are converted, in the layout they have; the
  * backward pass converts them back when it first needs them. This applies only to the values of the
  * graph, not to data that kernels keep (indices, masks, statistics), nor to values that must stay
- * readable, nor to values that the graph itself has stored in fewer bits. */
+ * readable, nor to values that the graph itself has stored in fewer bits, nor to inputs of joined
+ * parameters (plan_join_units), which are written once more. */
 #include <stdlib.h>
 #include "net/plan/weave.h"
 

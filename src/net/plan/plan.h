@@ -254,9 +254,11 @@ float *plan_gradients(struct plan *plan, int64_t *count);
 /* The part of it that belongs to a parameter, of the first unit; NULL if it is not learnt. */
 float *plan_parameter_gradient(struct plan *plan, value_id parameter);
 
-/* Called within plan_backward as soon as the gradient of a parameter is complete, from the last
- * layer to the first: to send it while the rest is computed. With several units `gradient` is that
- * of the first. hook NULL: none. */
+/* Called within plan_backward as soon as the gradient of a parameter is complete: to send it while
+ * the rest is computed. The order is the same in every pass of a plan: about from the last layer to
+ * the first, but gradients of weights that are computed while sums over peers are under way
+ * (wait_for_sums) may come after those of layers before. With several units `gradient` is that of
+ * the first. hook NULL: none. */
 typedef void (*plan_gradient_hook)(void *arg, value_id parameter, float *gradient, int64_t count);
 void plan_on_gradient(struct plan *plan, plan_gradient_hook hook, void *arg);
 
