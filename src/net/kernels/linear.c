@@ -8,7 +8,7 @@
 #include "net/kernels/gemm.h"
 
 #define ROWS_OF_TASK 72 /* at most; whole tiles of gemm.h, with 6 rows or 8 */
-#define GROUP 144 /* columns at most; whole panels */
+#define GROUP 144       /* columns at most; whole panels */
 /* Inputs of a block at most. What meets all rows of a task is a panel of so many: 16 KB, half of
  * the smallest level-1 cache, or with AVX-512 73 KB in the level-2 cache, from which three
  * registers come in time for 24 multiply-adds. */
