@@ -4,7 +4,7 @@ heart: the numbers and pictures of docs/synthesize.md.
 
     bench/study_synth.py BUILD FOLDER [PART ...] [--idc DIR] [--threads N]
 
-Parts, in this order if none is named: idc, phantom, private, small, overfit, table. What is in FOLDER already is not made
+Parts, in this order if none is named: idc, phantom, private, small, overfit, picture, table. What is in FOLDER already is not made
 again, so a study that was stopped can be continued; trainings resume.
 
     idc       IDC patches (train.tar and val.tar in DIR) at 32 px, examples/idc-diffusion.yaml
@@ -15,12 +15,14 @@ again, so a study that was stopped can be continued; trainings resume.
     small     the same with about 4,000 patches of 16 px at 2 um/px: minutes instead of hours
     overfit   200 IDC patches of 16 px learnt by heart, 220 others held out, and the usual training of as many and of
               half of all: the audit must notice the first, with a reference that was trained on the rest
+    picture   private.png: patches of each kind that the part `private` has made or used (needs Pillow and h5py)
 
 Fréchet's distance is that of the 57 features of docs/likeness.md; AUC is that of a logistic regression on them, trained
 on synthetic patches alone and tested on real ones. Patches are made in 24 steps of Euler and of Heun.
 """
 import argparse
 import csv
+import glob
 import json
 import os
 import resource
@@ -197,6 +199,33 @@ def part_overfit():
     audit("usual", "--samples", 1200)
 
 
+def patches_of(folder, label, count):
+    """Patches of a label in a folder of stores, as many of each store that has some."""
+    import h5py
+    found = []
+    for store in sorted(glob.glob(at(folder, "*.h5"))):
+        with h5py.File(store) as file:
+            rows = [i for i, value in enumerate(file["labels"]) if value == label][:count]
+            found += [[file["blocks"][int(file["patch_blocks"][i, 0])] for i in rows]] if rows else []
+    return [pixels for rows in found for pixels in rows[:-(-count // len(found))]][:count]
+
+
+def part_picture():
+    """Rows of normal and tumour patches: public ones, their generator's, private ones, and what was learnt from them."""
+    from PIL import Image
+    kinds = ["public", "pretrained-heun-samples", "secret-test", "open-heun-samples", "private-10-heun-samples",
+             "private-3-heun-samples"]
+    side, scale, gap, count = 32, 2, 2, 14
+    step, block = side * scale + gap, 2 * (side * scale + gap) + 8
+    picture = Image.new("RGB", (count * step - gap, len(kinds) * block - 8 - gap), "white")
+    for i, kind in enumerate(kinds):
+        for label in (0, 1):
+            for k, pixels in enumerate(patches_of(kind, label, count)):
+                tile = Image.fromarray(pixels).resize((side * scale, side * scale), Image.NEAREST)
+                picture.paste(tile, (k * step, i * block + label * step))
+    picture.save(at("private.png"))
+
+
 def minutes(name):
     with open(at(name + ".cpu")) as file:
         return float(file.read()) / 60
@@ -216,7 +245,7 @@ def part_table():
 
 
 PARTS = dict(idc=part_idc, phantom=part_phantom, private=part_private, small=part_small, overfit=part_overfit,
-             table=part_table)
+             picture=part_picture, table=part_table)
 
 
 def main():
