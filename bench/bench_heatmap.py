@@ -1,10 +1,11 @@
-"""Heatmaps at stride 16: seconds for a 224-px tile on one pinned core, against the sliding window in PyTorch and in
-ONNX Runtime; core-hours for CAMELYON16; two threads; blocks of padded networks streamed and scored at once, on solid
+"""Heatmaps at stride 16: seconds for a 224-px tile on one pinned core, against the sliding window in PyTorch,
+ONNX Runtime and OpenVINO; core-hours for CAMELYON16; two threads; blocks of padded networks streamed and scored at once, on solid
 and on scattered tissue (work and processor seconds); and a whole slide of 32,768 px from file to exports.
 
 The peers score only a few tiles, since each takes them many seconds; the table says how many. Our times are means over
 all the tissue of a slide and include finding the tissue, reading and writing (but not the check of a padded network,
-which is made once per cohort). ONNX Runtime is installed from PyPI into BUILD/bench/python if PyPI can be reached.
+which is made once per cohort). The last two peers are installed from PyPI into BUILD/bench/python if PyPI can be
+reached.
 """
 import json
 import os
@@ -15,7 +16,7 @@ import subprocess
 import numpy
 from PIL import Image
 
-from measure import have_onnxruntime, output, run
+from measure import ONNX_PEERS, onnx_peers, output, run
 from setting import PYTHON, cores, folder, here, microtome, site
 from table import Table
 
@@ -23,8 +24,8 @@ STRIDE, TILE = 16, 224
 REPEATS, SHORT_S = 3, 10
 CAMELYON16_TILES = 10.9e6
 PUBLISHED_CORE_HOURS = 133034
-PEER_TILES = {("torch", "googlenet"): 1, ("onnxruntime", "googlenet"): 2,
-              ("torch", "scan_small"): 3, ("onnxruntime", "scan_small"): 4}
+PEER_TILES = {("torch", "googlenet"): 1, ("onnxruntime", "googlenet"): 2, ("openvino", "googlenet"): 2,
+              ("torch", "scan_small"): 3, ("onnxruntime", "scan_small"): 4, ("openvino", "scan_small"): 4}
 
 
 def phantom(name, size, seed, *options):
@@ -98,7 +99,7 @@ def inner_tiles(heatmap, count):
 
 def peer(kind, network, slide, tiles):
     model, environment = network, {}
-    if kind == "onnxruntime":
+    if kind in ONNX_PEERS:
         environment["PYTHONPATH"] = site  # with its own NumPy, which Debian's PyTorch cannot use
         model = os.path.join(folder, network + "_2.onnx")
         subprocess.run([microtome, "model", "convert", "--network", network, "--classes", "2", "-o", model, "--quiet"],
@@ -107,8 +108,8 @@ def peer(kind, network, slide, tiles):
 
 
 table = Table("heatmap", folder)
-peers = ["torch"] + (["onnxruntime"] if have_onnxruntime(PYTHON, site) else [])
-PEER_NAMES = {"torch": "PyTorch eager, windows by 14", "onnxruntime": "ONNX Runtime, windows by 14"}
+peers = ["torch"] + onnx_peers(PYTHON, site)
+PEER_NAMES = {kind: f"{title}, windows by 14" for kind, title in {"torch": "PyTorch eager", **ONNX_PEERS}.items()}
 small, middle = phantom("heatmap_1024", 1024, 1), phantom("heatmap_12288", 12288, 1)
 notes = []
 for network in ["googlenet", "scan_small"]:

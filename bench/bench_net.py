@@ -1,6 +1,6 @@
-"""Whole networks against ONNX Runtime and PyTorch, on one and on two pinned cores.
+"""Whole networks against ONNX Runtime, OpenVINO and PyTorch, on one and on two pinned cores.
 
-ONNX Runtime is installed from PyPI into BUILD/bench/python if PyPI can be reached; otherwise its rows are omitted with a
+The first two are installed from PyPI into BUILD/bench/python if PyPI can be reached; otherwise their rows are omitted with a
 message. If the processor has AVX-512, microtome is also run with AVX2 only, as on most clusters, against ONNX Runtime,
 which cannot be restricted to it.
 """
@@ -8,7 +8,7 @@ import json
 import os
 import subprocess
 
-from measure import have_onnxruntime, output
+from measure import ONNX_PEERS, onnx_peers, output
 from setting import PYTHON, cores, folder, here, microtome, site
 from table import Table
 
@@ -23,11 +23,11 @@ def ours(network, batch, threads, repeats, train=False, **environment):
     return json.loads(output(command, threads, **environment))
 
 
-def ort(network, batch, threads, repeats):
+def onnx(peer, network, batch, threads, repeats):
     model = os.path.join(folder, network + ".onnx")
     if not os.path.exists(model):
         subprocess.run([microtome, "model", "convert", "--network", network, "-o", model, "--quiet"], check=True)
-    return float(output([PYTHON, os.path.join(here, "peers", "onnxruntime_time.py"), model, str(batch), str(threads),
+    return float(output([PYTHON, os.path.join(here, "peers", "onnx_time.py"), peer, model, str(batch), str(threads),
                          str(repeats)], threads, PYTHONPATH=site))
 
 
@@ -37,13 +37,14 @@ def torch(network, batch, threads, repeats, mode):
 
 
 table = Table("net", folder)
-with_ort = have_onnxruntime(PYTHON, site)
+peers = onnx_peers(PYTHON, site)
 counts = [1, 2][: len(cores)]
 with open("/proc/cpuinfo") as stream:
     wide = "avx512f" in stream.read()
 ready = {}
 for network, batch, repeats in CASES:
-    mine, theirs, eager = {t: [] for t in counts}, {t: [] for t in counts}, {t: [] for t in counts}
+    mine, eager = {t: [] for t in counts}, {t: [] for t in counts}
+    theirs = {(peer, t): [] for peer in peers for t in counts}
     facts, narrow = [], []
     for turn in range(ROUNDS):
         for threads in counts:
@@ -53,8 +54,8 @@ for network, batch, repeats in CASES:
                 facts.append(run)
             if wide and threads == 1:
                 narrow.append(ours(network, batch, 1, repeats, DNNL_MAX_CPU_ISA="AVX2")["best_ms"])
-            if with_ort:
-                theirs[threads].append(ort(network, batch, threads, repeats))
+            for peer in peers:
+                theirs[peer, threads].append(onnx(peer, network, batch, threads, repeats))
             if turn % 2 == 0:  # a peer that is far slower takes fewer turns
                 eager[threads].append(torch(network, batch, threads, repeats, "infer"))
     # One process after another, so that freed memory is available; else a virtual machine waits for its host.
@@ -62,11 +63,11 @@ for network, batch, repeats in CASES:
     ready[network, batch] = min(facts, key=lambda run: run["ready_ms"])
     for threads in counts:
         case = f"{network} b{batch}, {threads} thread{'s' if threads > 1 else ''}"
-        if with_ort:
-            table.add(case, "ms", min(mine[threads]), min(theirs[threads]), "ONNX Runtime", less_is_better=True)
+        for peer in peers:
+            table.add(case, "ms", min(mine[threads]), min(theirs[peer, threads]), ONNX_PEERS[peer], less_is_better=True)
         table.add(case, "ms", min(mine[threads]), min(eager[threads]), "PyTorch eager", less_is_better=True)
-    if with_ort and wide:
-        table.add(f"{network} b{batch}, 1 thread, AVX2 only", "ms", min(narrow), min(theirs[1]),
+    if "onnxruntime" in peers and wide:
+        table.add(f"{network} b{batch}, 1 thread, AVX2 only", "ms", min(narrow), min(theirs["onnxruntime", 1]),
                   "ONNX Runtime (AVX-512)", less_is_better=True)
     if len(counts) > 1:
         table.add(f"{network} b{batch}, two threads", "ms", min(mine[2]), min(mine[1]), "one thread", less_is_better=True)

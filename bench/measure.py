@@ -41,9 +41,12 @@ def best(command, cores, log, repeats, before=lambda: None):
     return min(seconds for seconds, _ in runs), max(megabytes for _, megabytes in runs)
 
 
-def have_onnxruntime(python, site):
-    """Whether ONNX Runtime is in the folder `site`; it is installed from PyPI if needed and possible."""
-    return have_package(python, site, "onnxruntime", "ONNX Runtime", [])
+ONNX_PEERS = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
+
+
+def onnx_peers(python, site):
+    """Those of ONNX_PEERS that are in the folder `site`; they are installed from PyPI if needed and possible."""
+    return [peer for peer, title in ONNX_PEERS.items() if have_package(python, site, peer, title, [])]
 
 
 def have_package(python, site, package, title=None, options=("--no-deps",), module=None):

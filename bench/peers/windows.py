@@ -1,8 +1,8 @@
 """The peer: the sliding window as the published CPU system does it, one core's work in Python.
 
-    windows.py torch|onnxruntime MODEL SLIDE X,Y...
+    windows.py torch|onnxruntime|openvino MODEL SLIDE X,Y...
 
-MODEL is googlenet or scan_small for torch, a .onnx file for ONNX Runtime. For every tile of 224 x 224
+MODEL is googlenet or scan_small for torch, a .onnx file for the others. For every tile of 224 x 224
 px at X,Y: read it with a margin of 112 px through OpenSlide, cut the 14 x 14 windows of stride 16,
 score them in batches of 14. Prints the mean seconds of a tile.
 """
@@ -60,19 +60,29 @@ def torch_model(name):
     return run
 
 
-def onnx_model(path):
+def softmax(logits):
+    e = numpy.exp(logits - logits.max(1, keepdims=True))
+    return e / e.sum(1, keepdims=True)
+
+
+def onnxruntime_model(path):
     import onnxruntime
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     name, out = session.get_inputs()[0].name, [session.get_outputs()[0].name]
+    return lambda batch: softmax(session.run(out, {name: batch})[0])
 
-    def run(batch):
-        logits = session.run(out, {name: batch})[0]
-        e = numpy.exp(logits - logits.max(1, keepdims=True))
-        return e / e.sum(1, keepdims=True)
-    return run
+
+def openvino_model(path):
+    import openvino
+    core = openvino.Core()
+    core.set_property("CPU", {"INFERENCE_NUM_THREADS": 1, "INFERENCE_PRECISION_HINT": "f32"})
+    model = core.read_model(path)
+    model.reshape([ACROSS, 3, WINDOW, WINDOW])
+    request = core.compile_model(model, "CPU", {"PERFORMANCE_HINT": "LATENCY"}).create_infer_request()
+    return lambda batch: softmax(request.infer({0: batch})[0])
 
 
 def score_tile(slide, run, x, y):
@@ -89,7 +99,7 @@ def score_tile(slide, run, x, y):
 
 kind, model, path = sys.argv[1:4]
 tiles = [tuple(map(int, place.split(","))) for place in sys.argv[4:]]
-run = torch_model(model) if kind == "torch" else onnx_model(model)
+run = {"torch": torch_model, "onnxruntime": onnxruntime_model, "openvino": openvino_model}[kind](model)
 slide = openslide.OpenSlide(path)
 run(numpy.zeros((ACROSS, 3, WINDOW, WINDOW), numpy.float32))
 began = time.perf_counter()
