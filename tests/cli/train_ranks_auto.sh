@@ -1,6 +1,5 @@
 # parallel: auto: the first rank measures and all take its choice, which is written to config.yaml and taken again by
 # --resume; the weights are those of the same settings written out. One process has nothing to choose.
-# Where a limit of memory leaves nothing else, a Transformer is trained with its heads divided.
 . "$(dirname "$0")/support/ranks.sh"
 cat >run.yaml <<'Y'
 network: { name: scan_tiny, input_px: 144 }
@@ -17,12 +16,6 @@ cmp auto/model.safetensors written/model.safetensors && echo "same weights"
 train --ranks 2 -o auto --resume | grep -E 'auto:'
 train -q -o alone >/dev/null
 chosen alone
-echo "--- heads, where nothing else fits"
-divided() { train --ranks 2 -o divided --set network.name=vit_small_patch32_224 --set network.input_px=64 --set data.window_mb=1 --set train.memory=auto "$@"; }
-least=$(divided -q --set train.memory_mb=1 | sed -nE 's/.*least is ([0-9]+) MB \(data 1 x heads 2, .*/\1/p')
-divided --set "train.memory_mb=$((least + 25))" >out.txt || cat out.txt
-grep -oE 'parallel: auto: data 1 x heads 2|the whole network on every rank needs|does not fit|^parallel.heads: 2 parts' out.txt
-sed -nE '/^parallel:/,/^[a-z]/s/^  (data|heads|stages): /\1 /p' divided/config.yaml
 echo "--- texts, whose heads and tokens are divided"
 python3 "$(dirname "$0")/make_reports.py" . 12
 cat >texts.yaml <<'Y'
