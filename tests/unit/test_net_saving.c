@@ -1,7 +1,6 @@
 /* test_net_saving.c: plans that keep less between the passes: recomputation gives the same bits as
  * a plain plan (outputs, gradients, running statistics, with dropout), within a budget if one is
- * given; bfloat16 gives nearly the same gradients; both need less memory. What peers have joined
- * and recomputation keeps, they do not send again. */
+ * given; bfloat16 gives nearly the same gradients; both need less memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,9 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "net/graph/transform.h"
-#include "net/plan/execution.h"
-#include "net/plan/tape.h"
+#include "net/plan/plan.h"
 #include "net/zoo/zoo.h"
 #include "support/trained_net.h"
 
@@ -109,48 +106,12 @@ static void bfloat16_changes_gradients_little(void **state)
     }
 }
 
-/* Exchanges that a backward pass begins, of two layers with tokens divided over two ranks. */
-static int exchanges_back(enum plan_saving saving)
-{
-    struct zoo_options options = {
-        .batch = 2, .channels = 50, .height = 40, .classes = 3, .depth = 2
-    };
-    struct plan_peers peers = { .size = 2 }; /* a plan that is not run calls none */
-    struct plan_options plan_options = {
-        .mode = PLAN_TRAIN, .threads = 1, .saving = saving, .peers = { [PEERS_HEADS] = &peers }
-    };
-    struct graph *whole = NULL, *heads = NULL, *part = NULL;
-    struct plan *plan = NULL;
-    bool *summed = NULL;
-    int n = 0;
-    assert_true(zoo_build("bert_mini", &options, &whole, NULL) && graph_allocate(whole, NULL));
-    assert_true(transform_heads(whole, 2, 0, &heads, NULL, NULL));
-    assert_true(transform_tokens(heads, 2, 0, &part, &summed, NULL));
-    assert_true(plan_new(part, &plan_options, &plan, NULL));
-    const struct tape *tape = plan_tape(plan);
-    for (int i = tape->begin_backward; i < tape->n_steps; i++)
-        n += tape->steps[i].message == MESSAGE_START;
-    plan_free(plan);
-    free(summed);
-    graph_free(part), graph_free(heads), graph_free(whole);
-    return n;
-}
-
-/* Three of four parts of layers read tokens that are joined for them (the first finds all). */
-static void what_is_kept_is_not_joined_again(void **state)
-{
-    (void)state;
-    assert_int_equal(exchanges_back(SAVING_ALL), 12);
-    assert_int_equal(exchanges_back(SAVING_RECOMPUTE), 12 - 3);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(recomputation_gives_the_same_bits),
         cmocka_unit_test(a_budget_is_kept_or_refused),
         cmocka_unit_test(bfloat16_changes_gradients_little),
-        cmocka_unit_test(what_is_kept_is_not_joined_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -210,8 +210,7 @@ struct all_gather_attr {
     enum peer_group group;
     bool sum_backward;
     int64_t extent; /* 0: parts times that of the input */
-    bool again; /* the backward pass gathers again what it needs of it, instead of keeping it; not
-                 * with SAVING_RECOMPUTE */
+    bool again;     /* the backward pass gathers again what it needs of it, instead of keeping it */
 };
 
 /* reduce_scatter: the reverse: of a tensor that all peers have, part `part` of `parts` along an

@@ -169,12 +169,9 @@ static bool begin_gradients(struct tape *tape, struct err *err)
     return true;
 }
 
-/* What is gathered again in the backward pass is not kept for it. Where activations are computed
- * again, it mostly must be kept (recompute.c), so it is not gathered a second time. */
+/* What is gathered again in the backward pass is not kept for it. */
 static void forget_gathered(struct tape *tape)
 {
-    if (tape->options.saving == SAVING_RECOMPUTE)
-        return;
     for (int32_t i = 0; i < tape->graph->n_nodes; i++) {
         const struct node *node = &tape->graph->nodes[i];
         struct value_state *state = &tape->values[node->output];
