@@ -5,9 +5,10 @@
 Prints the best milliseconds of a forward pass of BATCH images of 224 x 224.
 """
 import sys
-import time
 
 import numpy
+
+from timing import best_ms
 
 kind, path, batch, threads, repeats = *sys.argv[1:3], *map(int, sys.argv[3:])
 image = numpy.random.default_rng(1).standard_normal((batch, 3, 224, 224)).astype(numpy.float32)
@@ -36,10 +37,4 @@ def on_openvino():
 
 
 run = on_openvino() if kind == "openvino" else on_onnxruntime()
-run()
-best = float("inf")
-for _ in range(repeats):
-    began = time.perf_counter()
-    run()
-    best = min(best, time.perf_counter() - began)
-print(1e3 * best)
+print(best_ms(run, repeats))

@@ -6,10 +6,11 @@ Prints the best milliseconds of a forward pass, or of forward and backward in tr
 BATCH images of 224 x 224.
 """
 import sys
-import time
 
 import torch
 import torchvision
+
+from timing import best_ms
 
 network, batch, threads, repeats, mode = sys.argv[1], *map(int, sys.argv[2:5]), sys.argv[5]
 torch.set_num_threads(threads)
@@ -29,10 +30,4 @@ def step():
     torch.nn.functional.cross_entropy(model(image), labels).backward()
 
 
-step()
-best = float("inf")
-for _ in range(repeats):
-    began = time.perf_counter()
-    step()
-    best = min(best, time.perf_counter() - began)
-print(1e3 * best)
+print(best_ms(step, repeats))

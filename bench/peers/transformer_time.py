@@ -7,10 +7,11 @@ milliseconds of a forward pass or, for train, of forward and backward. ONNX file
 """
 import os
 import sys
-import time
 
 import torch
 from torch import nn
+
+from timing import best_ms
 
 network, batch, threads, repeats, peer, folder = sys.argv[1], *map(int, sys.argv[2:5]), *sys.argv[5:7]
 torch.set_num_threads(threads)
@@ -107,10 +108,4 @@ def prepare():
 
 
 step = prepare()
-step()
-best = float("inf")
-for _ in range(repeats):
-    began = time.perf_counter()
-    step()
-    best = min(best, time.perf_counter() - began)
-print(1e3 * best)
+print(best_ms(step, repeats))
